@@ -32,7 +32,6 @@ from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.files import RunFolder
 from zoo.models.points import points_of, save_points
-from zoo.models.preset_folder import ASSETS, CARD_FILE, model_card
 from zoo.models.presets import from_preset, list_presets
 
 NAMES = "photos_pfe", "photos_points"
@@ -181,23 +180,12 @@ def save(settings, options):
     whole, points = (options.out / name for name in NAMES)
     card |= measured(model, folder, probes)
     zoo.save_preset(model, whole, card, half_precision="int8", files=[small / FILE])
-    drop_assets(whole)
     model = points_of(model)
     card |= {"system": model.name, **measured(model, folder, probes.of_points())}
     save_points(points, whole.name, card)
     for path in (whole, points):
         size = sum(file.stat().st_size for file in path.iterdir())
         print(f"{path}: {size / 1e6:.1f} MB")
-
-
-def drop_assets(preset):
-    """Leaves out the files of the tokenizer: the config has its vocabulary too."""
-    shutil.rmtree(preset / ASSETS, ignore_errors=True)
-    path = preset / CARD_FILE
-    card = json.loads(path.read_text(encoding="utf-8"))
-    card.pop(ASSETS, None)
-    path.write_text(json.dumps(card, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    (preset / "README.md").write_text(model_card(card), encoding="utf-8")
 
 
 def smaller(probes, seed):

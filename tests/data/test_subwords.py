@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.data import Augmentation, captions
-from zoo.data.text.bert_tokenizer import read_bert_tokenizer
+from zoo.data.text.bert_tokenizer import BertTokenizer, _in_tensorflow, read_bert_tokenizer
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.errors import InputError
 from zoo.files.seeding import step_seed
@@ -56,7 +56,8 @@ def real(request, shared_data):
 def _eager(tokenizer, texts):
     """Rows by KerasHub's eager tokenizer, which shares no code with its graph mode."""
     rows = np.zeros((len(texts), tokenizer.max_words), np.int32)
-    for row, ids in zip(rows, tokenizer.tokenizer(list(texts)), strict=True):
+    hub = tokenizer.tokenizer or _in_tensorflow(tuple(tokenizer.vocabulary))
+    for row, ids in zip(rows, hub(list(texts)), strict=True):
         whole = [tokenizer.ends[0], *ids[: tokenizer.max_words - 2], tokenizer.ends[1]]
         row[: len(whole)] = whole
     return rows
@@ -72,6 +73,25 @@ def test_graph_equals_eager_on_hard_text(small):
     assert (expected[-1] != 0).all()  # cut before the end, which is still there
     assert expected[-1, -1] == small.ends[1]
     assert (expected[HARD.index("")][:3] == [*small.ends, 0]).all()
+
+
+def test_word_pieces_in_python_are_those_of_a_graph():
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary += [prefix + letter for prefix in ("", "##") for letter in "abcdefgiosäß1२дあ가中"]
+    tokenizer = BertTokenizer(vocabulary, max_words=24)
+    rng = np.random.default_rng(0)
+    ranges = [(0, 0x250), (0x300, 0x600), (0x1100, 0x1200), (0x2000, 0x2C00), (0x3000, 0x3200)]
+    ranges += [(0x4E00, 0x4F00), (0xAC00, 0xAD00), (0xF900, 0x10000), (0x1D400, 0x1D800)]
+    ranges += [(0x1F300, 0x1F700), (0x20000, 0x20100), (0x2F800, 0x2FA20), (0xE0000, 0xE0080)]
+    texts = [b"\xff dog", b"a\0b", b""]
+    for _ in range(3000):
+        letters = (chr(rng.integers(*ranges[rng.integers(len(ranges))])) for _ in range(6))
+        text = "".join(one + rng.choice(["", "", " ", "a", "is"]) for one in letters)
+        texts.append(text.encode("utf-8"))
+    in_graph = tf.function(lambda inputs: tokenizer(inputs))
+    found = tokenizer(tf.constant(texts)).numpy()
+    np.testing.assert_array_equal(found, in_graph(tf.constant(texts)))
+    assert (found[:, 1] > 4).mean() > 0.2  # not all are unknown
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What the presets of photos are trained on: never a photo that is shown."""
 
 import csv
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -63,17 +62,3 @@ def test_captions_of_coco_come_several_times(tmp_path):
         [2, 3],
         [4, 5],
     ]
-
-
-def test_a_preset_names_no_file_that_it_lacks(tmp_path):
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "assets" / "vocabulary.txt").write_text("a")
-    card = {"name": "small", "assets": ["assets/vocabulary.txt"], "license": "Apache-2.0"}
-    (tmp_path / "preset.json").write_text(json.dumps(card))
-    preset_photos.drop_assets(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "preset.json"]
-    assert json.loads((tmp_path / "preset.json").read_text()) == {
-        "name": "small",
-        "license": "Apache-2.0",
-    }
-    assert "vocabulary" not in (tmp_path / "README.md").read_text()

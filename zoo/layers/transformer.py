@@ -39,8 +39,8 @@ class TransformerBlock(keras.layers.Layer):
     Raises:
         ValueError: on an unknown activation, or a width that the heads do not divide.
 
-    Relations: KerasHub's block of CLIP is it with `"quick_gelu"` and 1e-5, whose parts have the same
-        names; its `TransformerEncoder` of BERT is it with `post_norm`.
+    Relations: KerasHub's block of CLIP is it with `"quick_gelu"` and 1e-5; the parts have the same
+        names. KerasHub's `TransformerEncoder`, of BERT, is it with `post_norm`.
 
     Reference: Radford et al., ICML 2021 (CLIP); Ilharco et al., OpenCLIP, 2021; Devlin et al.,
         NAACL 2019 (BERT).

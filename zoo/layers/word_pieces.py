@@ -52,9 +52,7 @@ class WordPieces(keras.layers.Layer):
         self.places = self.add_weight((self.max_length, self.dim), initializer=small, name="places")
         self.sentence = self.add_weight((self.dim,), initializer=small, name="sentence")
         policy = self.dtype_policy
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=self.epsilon, dtype=policy, name="norm"
-        )
+        self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, dtype=policy, name="norm")
         self.norm.build((*ids_shape, self.dim))
         self.drop = keras.layers.Dropout(self.dropout, dtype=policy, name="drop")
 

@@ -45,6 +45,8 @@ def write_preset(
         write(unfinished)
         if assets := _assets(unfinished):
             card[ASSETS] = assets
+        else:
+            shutil.rmtree(unfinished / ASSETS, ignore_errors=True)  # Keras' own, empty
         text = json.dumps(card, indent=2, sort_keys=True)
         (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
         (unfinished / "README.md").write_text(model_card(card), encoding="utf-8")
@@ -108,6 +110,29 @@ def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:
         else:
             (alone / WEIGHTS_FILE).symlink_to(path / WEIGHTS_FILE)
         return keras.saving.load_model(alone, compile=compile)
+
+
+def packages_of(path: pathlib.Path) -> set[str]:
+    """The packages of the layers of a preset's folder or a `.keras` file; none of a damaged one."""
+    try:
+        if path.is_dir():
+            text = (path / CONFIG_FILE).read_text(encoding="utf-8")
+        else:
+            with zipfile.ZipFile(path) as archive:
+                text = archive.read(CONFIG_FILE).decode("utf-8")
+        return set(_packages(json.loads(text)))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return set()
+
+
+def _packages(config):
+    if isinstance(config, dict):
+        if isinstance(config.get("module"), str) and "class_name" in config:
+            yield config["module"].partition(".")[0]
+        config = list(config.values())
+    if isinstance(config, list):
+        for one in config:
+            yield from _packages(one)
 
 
 def _assets(folder):

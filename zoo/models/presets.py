@@ -1,5 +1,6 @@
 """Trained models by name or by folder."""
 
+import importlib.util
 import os
 import pathlib
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ import keras
 import numpy as np
 
 from zoo.encoders.point_towers import resizing_of_tower
-from zoo.errors import InputError, MissingPackageError
+from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.decoding import resizing
 from zoo.files.json_files import read_object
 from zoo.files.run_folder import RunFolder
@@ -34,6 +35,7 @@ from zoo.models.preset_folder import (
     PICTURES,
     WEIGHTS_FILE,
     check_whole,
+    packages_of,
     read_folder,
     write_preset,
 )
@@ -42,6 +44,7 @@ from zoo.models.small_weights import shrink
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
 PROBES_FILE = "probes.npz"
+EXTRAS = {"keras_hub": "text"}  # that bring the packages of whose layers a model may be made
 _SENTENCE = "A red bird, 2 dogs"
 # Functions of a path to a `DualEncoder`, or to None where it is not theirs: of rooms above.
 READERS: list[Callable[[pathlib.Path], DualEncoder | None]] = []
@@ -141,7 +144,7 @@ def from_preset(
     except MemoryError:
         raise
     except Exception as error:  # whatever a file says may be wrong in any way
-        _raise_missing_package(error)
+        _raise_missing_package(error, path)
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise InputError(f"{path}: not a model that this version can read: {reason}") from error
     if not isinstance(model, DualEncoder):
@@ -338,12 +341,19 @@ def _read_back(model, folder, exact):
         raise InputError(f"{folder}: reads back as another model; nothing was replaced")
 
 
-def _raise_missing_package(error):
-    """Raises the `MissingPackageError` behind an error, if there is one: Keras hides it."""
+def _raise_missing_package(error, path):
+    """Raises the `MissingPackageError` behind an error, if there is one: Keras hides it, and names
+    no package where a layer's module cannot be imported."""
     while error is not None:
         if isinstance(error, MissingPackageError):
             raise error
         error = error.__cause__ or error.__context__
+    for package in sorted(packages_of(path)):
+        if importlib.util.find_spec(package) is not None:
+            continue
+        if package in EXTRAS:
+            require(package, EXTRAS[package])
+        raise MissingPackageError(f"{path}: the model needs the package {package}; install it")
 
 
 def _read_card(folder):

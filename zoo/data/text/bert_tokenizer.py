@@ -76,7 +76,7 @@ class BertTokenizer(SubwordTokenizer):
 
     def call(self, inputs: Any) -> Tensor:
         text = tf.convert_to_tensor(inputs, tf.string)
-        if not isinstance(text, tf.__internal__.EagerTensor):
+        if tf.is_symbolic_tensor(text):
             with tf.init_scope():  # what it reads must be made outside of the graph
                 _in_tensorflow(tuple(self.vocabulary))
             return super().call(text)

@@ -1,0 +1,90 @@
+"""What README tells to install and to run, and a process without what that does not bring."""
+
+import importlib.metadata
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page, language):
+    """The blocks of code of a Markdown file in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+
+
+def install_line():
+    """README's `pip install …` without its comment, as words."""
+    (line,) = [
+        line
+        for line in blocks(ROOT / "README.md", "bash")[0].splitlines()
+        if line.startswith("pip ")
+    ]
+    return shlex.split(line, comments=True)
+
+
+def absent(extras):
+    """The top-level modules of this environment that a line with some extras does not bring."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted, seen = [(one, "") for one in project["dependencies"]], set()
+    todo = list(extras)
+    while todo:
+        for one in project["optional-dependencies"][todo.pop()]:
+            found = Requirement(one)
+            if found.name == project["name"]:
+                todo += found.extras
+            else:
+                wanted.append((one, ""))
+    while wanted:
+        text, extra = wanted.pop()
+        one = Requirement(text)
+        if one.marker is not None and not one.marker.evaluate({"extra": extra}):
+            continue
+        for extra in ("", *one.extras):
+            key = canonicalize_name(one.name), extra
+            if key not in seen:
+                seen.add(key)
+                wanted += [(more, extra) for more in importlib.metadata.requires(one.name) or ()]
+    brought = {name for name, _ in seen} | {canonicalize_name(project["name"])}
+    return {
+        module
+        for module, owners in importlib.metadata.packages_distributions().items()
+        if not brought & {canonicalize_name(owner) for owner in owners}
+    }
+
+
+_LACKING = """
+import sys
+from importlib.machinery import PathFinder
+
+class Lacking:
+    "Finds what is installed, but for some modules."
+    absent = frozenset({absent!r})
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] in cls.absent:
+            return None
+        return PathFinder.find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Lacking
+"""
+
+
+def run_without(modules, code, cwd, variables, timeout=600):
+    """What a Python program prints in a process in which some modules are not installed."""
+    program = _LACKING.format(absent=sorted(modules)) + code
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cwd,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
