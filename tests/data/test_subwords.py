@@ -86,12 +86,12 @@ def test_word_pieces_in_python_are_those_of_a_graph():
     texts = [b"\xff dog", b"a\0b", b""]
     for _ in range(3000):
         letters = (chr(rng.integers(*ranges[rng.integers(len(ranges))])) for _ in range(6))
-        text = "".join(one + rng.choice(["", "", " ", "a", "is"]) for one in letters)
+        text = "".join(one + rng.choice(["", "", "a", " a", " is "]) for one in letters)
         texts.append(text.encode("utf-8"))
     in_graph = tf.function(lambda inputs: tokenizer(inputs))
     found = tokenizer(tf.constant(texts)).numpy()
     np.testing.assert_array_equal(found, in_graph(tf.constant(texts)))
-    assert (found[:, 1] > 4).mean() > 0.2  # not all are unknown
+    assert (found > 4).any(axis=1).mean() > 0.5  # not all are unknown
 
 
 @pytest.mark.parametrize(
