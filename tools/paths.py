@@ -4,8 +4,8 @@
     python -m tools.paths photos --photos FOLDER --image-weights mobilenet_v2.h5 --out /tmp/paths
 
 Every path gets a clone of the checkout's last commit, and all share one new environment in which
-`pip install ".[search,demo,serving]"` ran. Each command is one of a page, word for word; a command
-that fails ends the walk. `paths.md` in the folder has minutes and CPU-minutes of each.
+`pip install ".[search,demo,serving,text]"` ran. Each command is one of a page, word for word; a
+command that fails ends the walk. `paths.md` in the folder has minutes and CPU-minutes of each.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.timing import children_cpu_seconds
 from tools import path_inputs
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = "search,demo,serving"
+EXTRAS = "search,demo,serving,text"
 UP = 300  # seconds that a server may take
 
 
