@@ -72,3 +72,8 @@ figures: setup
 
 clean:
 	rm -rf runs build dist .pytest_cache .ruff_cache
+
+# A target of an earlier version, or none.
+.DEFAULT:
+	@sed -n 's/^make $@	/error: make $@: /p' zoo/former.tsv | grep . >&2 || echo "error: no target $@" >&2
+	@exit 2

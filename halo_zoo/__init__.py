@@ -127,7 +127,7 @@ def _command(argv):
         return None, f"halo-zoo {importlib.metadata.version('halo-zoo')}", []
     name, *rest = argv
     if name not in COMMANDS:
-        raise ValueError(_unknown("command", name, COMMANDS, "halo --help"))
+        raise ValueError(_unknown("halo", "command", name, COMMANDS, "halo --help"))
     folder = applications_folder()
     if name != TRAIN:
         sys.path.insert(0, str(folder))
@@ -137,7 +137,7 @@ def _command(argv):
         return None, _recipes_help(known), []
     recipe, *rest = rest
     if recipe not in known:
-        raise ValueError(_unknown("recipe", recipe, known, "halo train"))
+        raise ValueError(_unknown("halo train", "recipe", recipe, known, "halo train"))
     sys.path[:0] = [str(folder / "recipes"), str(folder)]  # recipes import their siblings
     return recipe, f"halo train {recipe}", rest
 
@@ -159,7 +159,11 @@ def _call(module, program, argv):
     return importlib.import_module(module).main(argv)
 
 
-def _unknown(kind, name, known, listing):
+def _unknown(before, kind, name, known, listing):
+    path = Path(__file__).parent.parent / "zoo" / "former.tsv"  # `zoo.former` would import Keras
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith(f"{before} {name}\t"):
+            return line.replace("\t", ": ", 1)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
     return f"unknown {kind} {name!r}; the nearest is {close[0]!r} ({listing} lists all)"
 

@@ -7,7 +7,6 @@ studies.confidence RUN` in a checkout measures how good a run's confidence is.
 """
 
 import importlib
-import sys
 from pathlib import Path
 
 from zoo.cli import OneLineParser
@@ -15,13 +14,7 @@ from zoo.errors import InputError
 
 
 def main(argv=None):
-    words = sys.argv[1:] if argv is None else list(argv)
-    if words[:1] == ["measure"]:
-        raise InputError(
-            "`halo confidence measure` is now a study: run `python -m studies.confidence RUN` in a "
-            "checkout"
-        )
-    options = _parser().parse_args(words)
+    options = _parser().parse_args(argv)
     importlib.import_module("zoo.training.registered")  # after the flags: it imports Keras
     probes(options)
 

@@ -1,22 +1,95 @@
-"""Names that the last version had are what they are called now, and warn."""
+"""What earlier versions had ends in one sentence that says what to use instead."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from zoo import training
+import halo_zoo
+import zoo
+from zoo import former
 
-FORMER = (
-    (training, "cosine", training.cosine_decay),
-    (training, "cosine_after_a_twentieth", training.cosine_decay_after_a_twentieth),
-)
-
-
-@pytest.mark.parametrize(("room", "name", "now"), FORMER)
-def test_a_former_name_warns_and_works(room, name, now):
-    with pytest.warns(DeprecationWarning, match=rf"{room.__name__}\.{name} is zoo\.\w+\.\w+ now"):
-        found = getattr(room, name)
-    assert found is now
+ROOT = Path(former.__file__).parent.parent
+TABLE = former.table()
 
 
-def test_another_name_is_none():
-    with pytest.raises(AttributeError, match=r"'zoo\.training' has no attribute 'nothing'"):
-        _ = training.nothing
+def of(beginning):
+    return [name for name in TABLE if name.startswith(beginning)]
+
+
+def test_every_name_is_of_a_kind_that_is_tried_below():
+    tried = [*of("zoo."), *of("halo "), *of("make "), *of("python -m zoo.")]
+    assert sorted(tried) == sorted(TABLE)
+    assert all(said.endswith(".") for said in TABLE.values())
+    lines = former.TABLE.read_text(encoding="utf-8").splitlines()
+    assert lines == sorted(lines)
+
+
+@pytest.mark.parametrize("name", of("zoo."))
+def test_a_python_name(name):
+    room, _, last = name.rpartition(".")
+    with pytest.raises(AttributeError) as error:
+        getattr(importlib.import_module(room), last)
+    assert str(error.value) == f"module {room!r} has no attribute {last!r}: {TABLE[name]}"
+
+
+def test_a_name_that_never_was():
+    for room in (zoo, zoo.training):
+        with pytest.raises(AttributeError, match=f"{room.__name__}' has no attribute 'nothing'$"):
+            _ = room.nothing
+    assert halo(["reprot"])[1].startswith("error: unknown command 'reprot'; the nearest")
+
+
+def halo(words):
+    done = subprocess.run(
+        [sys.executable, "-m", "halo_zoo", *words], capture_output=True, text=True
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("name", of("halo "))
+def test_a_command_or_flag(name, capsys, monkeypatch):
+    """Before anything else is looked at; with `=` too."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", ["halo"])
+    words = name.split()[1:]
+    spellings = [words]
+    if len(words) > 1 and words[-2].startswith("--"):
+        spellings.append([*words[:-2], "=".join(words[-2:])])
+    for spelling in spellings:
+        with pytest.raises(SystemExit) as ended:
+            halo_zoo.main(spelling)
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.endswith(f": {TABLE[name]}\n")
+
+
+@pytest.mark.parametrize("name", of("make "))
+def test_a_target_of_make(name):
+    done = subprocess.run(name.split(), cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == f"error: {name}: {TABLE[name]}"
+
+
+def test_a_target_that_never_was():
+    done = subprocess.run(["make", "nothing"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: no target nothing")
+
+
+def test_a_module(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["-m"])
+    for name in of("python -m zoo."):
+        with pytest.raises(SystemExit) as ended:
+            former.Modules().find_spec(name.removeprefix("python -m "))
+        assert ended.value.code == 2
+        assert capsys.readouterr().err == f"error: {name}: {TABLE[name]}\n"
+    done = subprocess.run([sys.executable, "-m", "zoo.search"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: python -m zoo.search: Use `halo search`.\n",
+    )
+    monkeypatch.undo()
+    with pytest.raises(ModuleNotFoundError, match=re.escape(TABLE["zoo.report"])):
+        importlib.import_module("zoo.report")

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
-    ("errors", "embeddings"),
+    ("errors", "former", "embeddings"),
     ("compat",),
     ("files", "cli"),
     ("similarities",),

@@ -10,7 +10,10 @@ A program that does so and loads models imports `zoo.training.registered` first.
 
 import importlib
 import os
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
+
+from zoo.former import Modules, lookup
 
 if TYPE_CHECKING:
     from zoo import (
@@ -80,19 +83,14 @@ _OBJECTS = {  # found where they live
     "list_presets": "zoo.models.presets",
     "save_preset": "zoo.models.presets",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name in _OBJECTS:
-        return getattr(importlib.import_module(_OBJECTS[name]), name)
-    if name in __all__:
-        return importlib.import_module(f"zoo.{name}")
-    raise AttributeError(f"module 'zoo' has no attribute {name!r}")
+__getattr__ = lookup(__name__, {name: f"zoo.{name}" for name in __all__} | _OBJECTS)
 
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
 
 
+if not any(isinstance(finder, Modules) for finder in sys.meta_path):
+    sys.meta_path.append(Modules())
 if os.environ.get("HALO_LAZY") != "1":
     importlib.import_module("zoo.training.registered")

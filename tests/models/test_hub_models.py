@@ -168,10 +168,3 @@ def test_what_cannot_be_read_is_said(tmp_path):
         HubTokenizer(preprocessor.tokenizer, 5, (None, 1), cleaning="soap")
     with pytest.raises(ValueError, match="`scale` must be positive; received 0"):
         zoo.similarities.CosineLogit(0)
-
-
-def test_its_name_of_before_says_what_to_write():
-    backbone, preprocessor = tiny_hub("siglip")
-    with pytest.warns(DeprecationWarning, match=r"keras_hub\(…\) is zoo\.from_preset\(…\) now"):
-        model = zoo.models.keras_hub(backbone, preprocessor)
-    assert isinstance(model, zoo.models.DualEncoder)

@@ -20,7 +20,6 @@ import contextlib
 import dataclasses
 import difflib
 import logging
-import runpy
 import sys
 import types
 import typing
@@ -29,6 +28,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from zoo.cli import bounds
 from zoo.errors import InputError
+from zoo.former import typed
 
 Settings = TypeVar("Settings")
 _NEAR = 0.8  # of `difflib`, from which a flag is likely what was meant
@@ -180,13 +180,6 @@ def program(command: str) -> str:
     return sys.argv[0] if sys.argv[0].startswith("halo ") else command
 
 
-def renamed(module: str, command: str) -> None:
-    """Runs `halo COMMAND`, which version 0.1 called `python -m MODULE`, with a warning."""
-    print(f"warning: `python -m {module}` is now `halo {command}`", file=sys.stderr)
-    sys.argv[1:] = [command, *sys.argv[1:]]
-    runpy.run_module("halo_zoo", run_name="__main__")
-
-
 def is_interactive() -> bool:
     """Whether standard output can draw over what it has written: a terminal or a notebook."""
     return "ipykernel" in sys.modules or bool(sys.stdout and sys.stdout.isatty())
@@ -235,6 +228,10 @@ class OneLineParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         words = sys.argv[1:] if args is None else list(args)
+        leaf = self._subparsers is None
+        own = words if leaf else words[:1]
+        if (said := typed(_command(self.prog), own)) is not None:
+            self.exit(_complain(said))
         for word in words:
             if word == "--" or (self._subparsers is not None and not word.startswith("-")):
                 break  # what follows is of others
@@ -250,6 +247,11 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # argparse prints the whole usage first, which buries the one line that matters.
         self.exit(_complain(f"{message} (--help lists the flags)"))
+
+
+def _command(program):
+    """`"halo train NAME"` of a recipe's own file, NAME.py."""
+    return f"halo train {program.removesuffix('.py')}" if program.endswith(".py") else program
 
 
 def _complain(message):

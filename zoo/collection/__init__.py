@@ -4,8 +4,9 @@ One piece of work makes one shard, whole or not at all, wherever it runs: in thi
 (`encode`), on workers of this machine, or on a cluster (`zoo.collection.beam`).
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from zoo.former import lookup
 
 if TYPE_CHECKING:
     from zoo.collection.encoding import encode_work
@@ -38,10 +39,7 @@ _WHERE = {  # imported at first use (PEP 562): a search box answers without Kera
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+__getattr__ = lookup(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

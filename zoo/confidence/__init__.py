@@ -15,6 +15,7 @@ from zoo.confidence.quality import (
     reliability,
 )
 from zoo.confidence.scores import QueryScores, agreement
+from zoo.former import lookup
 
 __all__ = [
     "Confidence",
@@ -34,3 +35,5 @@ __all__ = [
     "reliability",
     "smallest_k",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

@@ -14,6 +14,7 @@ from zoo.evaluation.retrieval import (
 )
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
+from zoo.former import lookup
 from zoo.models.presets import card_of, resizing_of
 
 __all__ = [
@@ -41,3 +42,5 @@ __all__ = [
     "show_results",
     "spearman_of_matches",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

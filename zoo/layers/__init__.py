@@ -1,5 +1,6 @@
 """Layers that turn local and global features into embeddings."""
 
+from zoo.former import lookup
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
 from zoo.layers.covariance import Covariance
 from zoo.layers.distribution import Distribution
@@ -37,3 +38,5 @@ __all__ = [
     "UnitLength",
     "WordPieces",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

@@ -1,9 +1,9 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
+from zoo.former import lookup
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn
-from zoo.models.hub_models import keras_hub
 from zoo.models.pcme import hib, pcme, pcme_bert
 from zoo.models.pcmepp import pcmepp
 from zoo.models.pfe import pfe
@@ -28,7 +28,6 @@ __all__ = [
     "gaussian_vsrn",
     "hib",
     "infonce",
-    "keras_hub",
     "list_presets",
     "pcme",
     "pcme_bert",
@@ -44,3 +43,5 @@ __all__ = [
     "vsrn",
     "with_captioning",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

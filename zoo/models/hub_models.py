@@ -4,7 +4,6 @@ import difflib
 import os
 import pathlib
 import re
-import warnings
 from typing import Any
 
 import keras
@@ -103,21 +102,6 @@ def hub_model(
         tokenizer=tokenizer,
         name="keras_hub",
     )
-
-
-def keras_hub(
-    preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
-) -> DualEncoder:
-    """`zoo.from_preset` by its former name, which goes with the next version.
-
-    ```python
-    model = zoo.from_preset("siglip2_base_patch16_224")  # in place of zoo.models.keras_hub(…)
-    ```
-    """
-    warnings.warn(
-        "zoo.models.keras_hub(…) is zoo.from_preset(…) now", DeprecationWarning, stacklevel=2
-    )
-    return hub_model(preset, preprocessor)
 
 
 def _read(cls, preset, **options: Any):

@@ -1,7 +1,8 @@
 """Retrieval that says how sure it is: a model, a gallery and a judge in one object."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from zoo.former import lookup
 
 if TYPE_CHECKING:
     from zoo.confidence.judge import VERDICTS, Judge, Judgement
@@ -27,10 +28,7 @@ _WHERE = {  # imported at first use (PEP 562): a search box answers without Kera
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+__getattr__ = lookup(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

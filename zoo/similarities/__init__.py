@@ -5,6 +5,7 @@ rooms need to know of a similarity stands on its class, see `Similarity`; import
 gives it its name.
 """
 
+from zoo.former import lookup
 from zoo.similarities.base import AverageSimilarity, Similarity
 from zoo.similarities.by_name import get, name_of, names
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
@@ -101,3 +102,5 @@ __all__ = [
     "smooth_chamfer",
     "wasserstein_2",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

@@ -1,9 +1,7 @@
 """Settings, run folders, exact resumption, optimizers and averaging around Keras' own `fit`."""
 
-import warnings
-from typing import Any
-
 from zoo.compat import clip_after_the_sum
+from zoo.former import lookup
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.checks import CollapseCheck, CollapseWarning, FiniteCheck
@@ -80,17 +78,4 @@ __all__ = [
     "train",
 ]
 
-_FORMER = {  # until the next version
-    "cosine": "cosine_decay",
-    "cosine_after_a_twentieth": "cosine_decay_after_a_twentieth",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FORMER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    now = _FORMER[name]
-    warnings.warn(
-        f"zoo.training.{name} is zoo.training.{now} now", DeprecationWarning, stacklevel=2
-    )
-    return globals()[now]
+__getattr__ = lookup(__name__)  # names of earlier versions
