@@ -22,7 +22,7 @@ all: setup $(DRAWN)/pairs.csv
 		"a bus on a city street" "people outdoors" "a giraffe" -k 3
 
 $(DRAWN)/pairs.csv: | setup
-	$(BIN)/python -m tools.path_inputs $(DRAWN) --count 160
+	$(BIN)/python -m tools.drawn_photos $(DRAWN) --count 160
 
 setup: $(VENV)/.installed
 
@@ -66,7 +66,7 @@ docs: setup
 benchmarks: setup
 	$(BIN)/python -m benchmarks
 
-# Every figure that several pages show, from the presets' cards and the results in docs/runs.
+# Every figure that several pages show, from the presets' cards.
 figures: setup
 	$(BIN)/python -m tools.figures
 

@@ -2,8 +2,7 @@
 
     halo confidence probes toy_birds_pfe --out FOLDER
 
-Probes are held-out pairs, by which a run is calibrated on any gallery. `python -m
-studies.confidence RUN` in a checkout measures how good a run's confidence is.
+Probes are held-out pairs, by which a run is calibrated on any gallery.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """Studies: tables, sweeps, figures and trials over the recipes' runs. Not in the wheel.
 
-Run from a checkout, as `python -m studies.birds_table`. The recipes are scripts beside each other,
+Run from a checkout, as `python -m studies.ablations`. The recipes are scripts beside each other,
 so that their folder has to be on the path.
 """
 

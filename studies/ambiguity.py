@@ -2,26 +2,31 @@
 
     python -m studies.ambiguity photos_pfe --data-dir flickr8k
 
-Trains the variances of the preset's points in several ways, on Flickr8k's training photos, and
-compares a caption's Σσ² with the number of test photos that fit it: as people judged, and by an
-oracle that is fitted on the judgments of the other half of the photos. The means never change.
+Trains the variances of the preset's points by PFE, and by PFE with `zoo.losses.Ambiguity`, on
+Flickr8k's training photos. Compares a caption's Σσ² with the number of test photos that fit it: as
+people judged, and by an oracle, fitted on the judgments of the other half of the photos. The means
+never change.
 Prints a table of numbers that need no training and one of the heads: means over the seeds and both
 halves ± one standard deviation over the seeds.
 """
 
 from pathlib import Path
 
+import keras
 import numpy as np
+import tensorflow as tf
 
-from studies.ambiguity_heads import HEADS, fitted
 from studies.fitting import Points, halves
 from studies.judgments import Judgments
 from studies.statistics import mean_and_deviation
+from zoo import models, training
 from zoo.cli import OneLineParser, run
 from zoo.confidence import abstention_auc
 from zoo.data.datasets import SPLITS
 from zoo.metrics.statistics import spearman
 
+HEADS = {"PFE": {}, "PFE, Ambiguity": {"ambiguity_weight": 100.0}}  # of `zoo.models.pfe`
+BATCH, EPOCHS, RATE = 512, 3, 3e-3  # as own_pairs.py
 REFERENCE, KERNEL = 10, 0.08  # photos of r, width of the density
 NUMBERS = "ρ of captions, people", "ρ, oracle"
 COLUMNS = (*NUMBERS, "ρ of photos, people", "ρ, oracle ", "nAUC of σ", "nAUC of best − mean")
@@ -78,16 +83,44 @@ def plain_numbers(train, validation, test, trials):
     return found
 
 
-def of_head(head, train, test, trials):
-    """`{seed: rows of columns}`; a head without an oracle is trained once a seed."""
+def of_head(options, train, test, trials):
+    """`{seed: rows of columns}` of the variances that some options of `zoo.models.pfe` train."""
     found = {}
     for seed, parts in trials.items():
-        model = None
-        for half in parts:
-            if model is None or head.target:
-                model = fitted(head, train, half.oracle, seed)
-            found.setdefault(seed, []).append(measured(model, test, half))
+        model = fitted(options, train, seed)
+        found[seed] = [measured(model, test, half) for half in parts]
     return found
+
+
+def fitted(options, train, seed):
+    """The `DualEncoder` of options of `zoo.models.pfe`, trained on some points."""
+    keras.utils.set_random_seed(seed)
+    model = models.pfe(models.vector_points(train.images.shape[1]), **options)
+    of_epoch = max(1, len(train.captions) // BATCH)
+    steps = EPOCHS * of_epoch
+
+    def batches():
+        rng, left = np.random.default_rng(seed), np.empty(0, int)
+        for _ in range(steps):
+            if len(left) < min(BATCH, len(train.captions)):
+                left = rng.permutation(len(train.captions))
+            rows, left = left[:BATCH], left[BATCH:]
+            labels = train.owners[rows].astype("int32")
+            batch = {"images": train.images[labels], "captions": train.captions[rows]}
+            yield batch | {"image_labels": labels, "caption_labels": labels}
+
+    signature = tf.nest.map_structure(
+        lambda array: tf.TensorSpec(array.shape, array.dtype), next(batches())
+    )
+    rate = training.cosine_decay_after_a_twentieth(RATE)(EPOCHS, of_epoch)
+    model.compile(keras.optimizers.Adam(rate, beta_2=0.98))
+    model.fit(
+        tf.data.Dataset.from_generator(batches, output_signature=signature),
+        epochs=1,
+        steps_per_epoch=steps,
+        verbose=0,
+    )
+    return model
 
 
 def measured(model, test, half):

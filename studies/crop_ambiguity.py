@@ -13,8 +13,6 @@ one of the others that overlaps it least, C the box around both; caption C is "A
   caption A or C, which of the crops; the share of the triplets where it is the right one. Of any
   model of pictures, points too.
 - `mean_uncertainty`, figure 2: of crops and captions A and C. Of Gaussians.
-- `more_uncertain`, an experiment of the zoo's own: the share of the triplets in which crop C is
-  more uncertain than crop A, and caption C less than caption A. Of Gaussians.
 
 `--data-dir` holds `region_descriptions.json` and the photos in `VG_100K` and `VG_100K_2`.
 """
@@ -30,15 +28,13 @@ from rich.table import Table
 
 import zoo
 from studies import crop_triplets, toy_phrases
-from studies.crop_figures import crop_figures, crop_sheet
+from studies.crop_figures import QUERIES, crop_figures, crop_sheet
 from zoo import cli, plots, training
 from zoo.cli import setting
 from zoo.data import toy_scenes, visual_genome
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.files.images import read
-
-CROPS = {"stretched": crop_triplets.crop, "in_place": crop_triplets.in_place}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +50,6 @@ class Settings(training.RunSettings):
         "largest areas of a region, as shares",
         source="Pishdad et al., figure 2",
         toy=(0.08, 0.12, 0.16, 0.3),
-    )
-    crops: Literal["stretched", "in_place"] = setting(
-        "stretched", "cut out, as in the paper; or left in place, the rest of the picture hidden"
     )
     num_regions: int = setting(
         10, "largest regions that are looked at", source="Pishdad et al., section 4.6"
@@ -81,7 +74,7 @@ def main(argv=None):
         triplets = triplets_of(records, threshold, settings.num_regions)
         table.append({"largest_area": threshold, "triplets": len(triplets)})
         if triplets:
-            measured = measure(model, records, triplets, size, CROPS[settings.crops])
+            measured = measure(model, records, triplets, size)
             table[-1] |= summary(measured)
             last = (triplets, measured)
     if last is None:
@@ -125,7 +118,7 @@ def triplets_of(records, threshold, num_regions):
     return crop_triplets.crop_triplets(records, sizes, threshold, num_regions)
 
 
-def measure(model, records, triplets, size, crop, triplets_at_once=64):
+def measure(model, records, triplets, size, triplets_at_once=64):
     """What a model says of crops and captions A and C of each triplet.
 
     Returns:
@@ -137,7 +130,7 @@ def measure(model, records, triplets, size, crop, triplets_at_once=64):
         some, pictures = triplets[start : start + triplets_at_once], []
         for triplet in some:
             picture = read(records.image_paths[triplet.image]).numpy()
-            pictures += [crop(picture, triplet.boxes[i], size) for i in (0, 2)]
+            pictures += [crop_triplets.crop(picture, triplet.boxes[i], size) for i in (0, 2)]
         texts = [text for triplet in some for text in captions_of(records, triplet)]
         crops = model.image_encoder.predict_on_batch(np.stack(pictures).astype("float32"))
         captions = model.caption_encoder.predict(model.tokenize(texts), verbose=0)
@@ -165,10 +158,6 @@ def summary(measured):
         found["mean_uncertainty"] = {
             side: {"a": float(values[:, 0].mean()), "c": float(values[:, 1].mean())}
             for side, values in (("crops", crops), ("captions", captions))
-        }
-        found["more_uncertain"] = {
-            "crops": float(np.mean(crops[:, 1] > crops[:, 0])),
-            "captions": float(np.mean(captions[:, 1] < captions[:, 0])),
         }
     return found
 
@@ -198,16 +187,13 @@ def sheet(records, triplets, measured):
 def show(results):
     table = Table(title="Binary selection accuracy by query, in %", title_justify="left")
     titles = ("largest area", "triplets", "crop A", "crop C", "caption A", "caption C")
-    ours = ("crop C > A", "caption C < A")  # by uncertainty
-    for title in (*titles, *ours):
+    for title in titles:
         table.add_column(title, justify="right")
     for row in results["crop_triplets"]:
-        shares = {**row.get("selection", {}), **row.get("more_uncertain", {})}
-        order = ("crop_a", "crop_c", "caption_a", "caption_c", "crops", "captions")
-        cells = [f"{100 * shares[name]:.1f}" if name in shares else "–" for name in order]
+        shares = row.get("selection", {})
+        cells = [f"{100 * shares[name]:.1f}" if shares else "–" for name in QUERIES]
         table.add_row(f"{100 * row['largest_area']:g} %", f"{row['triplets']:,}", *cells)
     Console().print(table)
-    print("The last two: how often the more ambiguous one is the more uncertain one.")
 
 
 if __name__ == "__main__":

@@ -28,11 +28,10 @@ QUERIES = {
 }
 _CROPS = ("A", "B", "C")
 _ON_COLOUR = ("white", "black", "black")  # letters on the palette's first three, 5:1 or more
-MORE = {"crops": "crop C above crop A", "captions": "caption “A and B” below caption A"}
 
 
-def crop_figures(*tables):
-    """The figures of one run of the experiment, or of several seeds.
+def crop_figures(table):
+    """The figures of a run of the experiment.
 
     ```python
     row = {"largest_area": 0.1, "triplets": 10}
@@ -41,41 +40,25 @@ def crop_figures(*tables):
     ```
 
     Args:
-        *tables: `crop_triplets` of the metrics of `studies/crop_ambiguity.py`, one a seed: rows
-            with `largest_area`, `triplets` and, where there are triplets, `selection`, and of
-            Gaussians `mean_uncertainty` and `more_uncertain`. All with the same areas.
+        table: `crop_triplets` of the metrics of `studies/crop_ambiguity.py`: rows with
+            `largest_area`, `triplets` and, where there are triplets, `selection`, and of Gaussians
+            `mean_uncertainty`.
 
     Returns:
         `{name: matplotlib figure}`: `selection_accuracy` (table 4), of Gaussians also
-        `mean_uncertainty` (figure 2) and `more_uncertain` (the zoo's own). Bars of one run are
-        95 % Wilson intervals, those of several the standard deviation over the seeds.
+        `mean_uncertainty` (figure 2). Bars are 95 % Wilson intervals.
 
     Raises:
-        ValueError: if there is no table, none has triplets, or their areas differ.
+        ValueError: if no row has triplets.
 
     Reference: Pishdad et al., 2022, section 4.6.
     """
-    areas = {tuple(row["largest_area"] for row in table) for table in tables}
-    if len(areas) != 1:
-        raise ValueError(f"`tables` must have the same areas, of one at least; received {areas}")
-    # Thresholds at which every seed has triplets: the data are the same, so all have or none.
-    rows = [of_area for of_area in zip(*tables, strict=True) if of_area[0]["triplets"]]
+    rows = [row for row in table if row["triplets"]]
     if not rows:
-        raise ValueError("`tables` must have triplets at some area; received none")
-    figures = {
-        "selection_accuracy": _shares(
-            rows, "selection", QUERIES, "accuracy (%)", "Which of A and C belongs to the query?"
-        )
-    }
-    if "mean_uncertainty" in rows[0][0]:
+        raise ValueError("`table` must have triplets at some area; received none")
+    figures = {"selection_accuracy": _selection(rows)}
+    if "mean_uncertainty" in rows[0]:
         figures["mean_uncertainty"] = _mean_uncertainty(rows)
-        figures["more_uncertain"] = _shares(
-            rows,
-            "more_uncertain",
-            MORE,
-            "triplets (%)",
-            "Is the more ambiguous one more uncertain?",
-        )
     return figures
 
 
@@ -145,24 +128,20 @@ def crop_sheet(
 
 
 @styled
-def _shares(rows, name, labels, unit, title):
+def _selection(rows):
     figure = new_figure(5.6, 4.4)
     axis = figure.subplots()
-    place, counts = np.arange(len(rows)), np.array([row[0]["triplets"] for row in rows])
-    for number, (key, label) in enumerate(labels.items()):
-        values = np.array([[one[name][key] for one in row] for row in rows])
-        x = place + 0.06 * (number - (len(labels) - 1) / 2)
+    place, counts = np.arange(len(rows)), np.array([row["triplets"] for row in rows])
+    for number, (key, label) in enumerate(QUERIES.items()):
+        values = np.array([row["selection"][key] for row in rows])
+        x = place + 0.06 * (number - (len(QUERIES) - 1) / 2)
         style = {"color": PALETTE[number], "marker": MARKERS[number], "label": label}
-        if values.shape[1] == 1:
-            draw_shares(axis, x, np.rint(values[:, 0] * counts), counts, **style)
-        else:
-            bars = 100 * values.std(1, ddof=1)
-            axis.errorbar(x, 100 * values.mean(1), bars, capsize=2, **style)
+        draw_shares(axis, x, np.rint(values * counts), counts, **style)
     axis.axhline(50, color=GREY, linewidth=1, linestyle=":", label="chance")
     _areas(axis, rows)
-    axis.set_ylabel(unit)
+    axis.set_ylabel("accuracy (%)")
     axis.set_ylim(0, 103)
-    axis.set_title(title + _seeds(rows))
+    axis.set_title("Which of A and C belongs to the query?")
     legend_below(figure, axis)
     return figure
 
@@ -173,22 +152,17 @@ def _mean_uncertainty(rows):
     axes = figure.subplots(1, 2)
     for axis, side in zip(axes, ("crops", "captions"), strict=True):
         for number, which in enumerate("ac"):
-            values = np.array([[one["mean_uncertainty"][side][which] for one in r] for r in rows])
-            bars = values.std(1, ddof=1) if values.shape[1] > 1 else None
+            values = [row["mean_uncertainty"][side][which] for row in rows]
             style = {"color": PALETTE[number], "marker": MARKERS[number], "label": which.upper()}
-            axis.errorbar(np.arange(len(rows)), values.mean(1), bars, capsize=2, **style)
+            axis.errorbar(np.arange(len(rows)), values, **style)
         _areas(axis, rows)
-        axis.set_title(side + _seeds(rows))
+        axis.set_title(side)
         axis.legend()
     axes[0].set_ylabel("mean log det Σ (nats)")
     return figure
 
 
 def _areas(axis, rows):
-    labels = [f"≤ {100 * row[0]['largest_area']:g} %\nn = {row[0]['triplets']:,}" for row in rows]
+    labels = [f"≤ {100 * row['largest_area']:g} %\nn = {row['triplets']:,}" for row in rows]
     axis.set_xticks(np.arange(len(rows)), labels)
     axis.set_xlabel("largest area of a region, of the picture's")
-
-
-def _seeds(rows):
-    return f"  ({len(rows[0])} seeds)" if len(rows[0]) > 1 else ""

@@ -79,20 +79,6 @@ def crop(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
     return np.asarray(tf.cast(tf.round(images.resize(part, size, "stretch")), tf.uint8))
 
 
-def in_place(picture: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
-    """A picture of which a part alone is shown, where it was, in the picture's mean colour: uint8
-    `(size, size, 3)`, the square in the middle as `zoo.data.sources.Pictures` takes it.
-
-    A crop that is stretched is larger than what a model has seen of such things; this one is not.
-    """
-    picture = np.asarray(picture)
-    rows, columns = _pixels(box)
-    shown = np.empty_like(picture)
-    shown[:] = np.round(picture.mean((0, 1)))
-    shown[rows, columns] = picture[rows, columns]
-    return np.asarray(tf.cast(tf.round(images.resize(shown, size)), tf.uint8))
-
-
 def joined(first: str, second: str) -> str:
     """The caption of C: "A and B"."""
     return f"{first.strip().rstrip('.')} and {second.strip()}"

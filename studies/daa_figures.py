@@ -22,7 +22,7 @@ import numpy as np
 
 from studies import daa_retrieved
 from studies.daa_metrics import pairs_above, semantic_precision_at
-from studies.daa_plots import curves_over_seeds, positives_plot, precision_at_plot
+from studies.daa_plots import asp_curves, positives_plot, precision_at_plot
 from zoo import cli, evaluation, plots, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
@@ -68,7 +68,7 @@ def main(argv=None):
         results["precision_at"][Path(name).name] = precision_at(pairs, semantic.matrix())
         ranked[Path(name).name] = pairs
         history = training.read_history(RunFolder.existing(name).history_path)
-        results["histories"][Path(name).name] = [history]
+        results["histories"][Path(name).name] = history
     draw(settings.out, results)
     results["retrieved"] = retrieved(settings, split, ranked, semantic.matrix())
     histories = results.pop("histories")
@@ -133,8 +133,8 @@ def draw(out, results):
     )
     plots.save(figure, out / "asp_at.png")
     histories = results["histories"]
-    if any("val_i2t_asp" in history for (history,) in histories.values()):
-        plots.save(curves_over_seeds(histories), out / "asp.png")
+    if any("val_i2t_asp" in history for history in histories.values()):
+        plots.save(asp_curves(histories), out / "asp.png")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Figures of DAA: semantic pairs, ASP among the nearest, ASP over epochs by system and seed."""
+"""Figures of DAA: semantic pairs, ASP among the nearest, ASP over epochs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -75,54 +75,33 @@ def precision_at_plot(depths, precisions):
 
 
 @styled
-def curves_over_seeds(
-    histories: Mapping[str, Sequence], value: str = "asp", title: str = "ASP (%)"
-) -> Figure:
-    """A logged value over the epochs, one panel a direction, one curve a system.
-
-    The curve is the mean over the seeds, the band their least and largest value.
+def asp_curves(histories: Mapping) -> Figure:
+    """ASP over the epochs, one panel a direction, one curve a system.
 
     ```python
-    seeds = [{"val_i2t_asp": [50, 55], "val_t2i_asp": [51, 56]}]
-    figure = curves_over_seeds({"base": seeds})
+    figure = asp_curves({"base": {"val_i2t_asp": [50, 55], "val_t2i_asp": [51, 56]}})
     ```
 
     Args:
-        histories: `{system: [history, …]}`, one history a seed, as
-            `zoo.training.read_history` gives them. Epochs without the value are left out.
-        value: name of the columns, without `val_i2t_` and `val_t2i_`.
-        title: of the value, with its unit.
+        histories: `{system: history}`, as `zoo.training.read_history` gives them. Epochs without
+            the value are left out.
 
     Returns:
         A matplotlib figure.
 
-    Raises:
-        ValueError: if no history has the columns.
+    Reference: DAA (Li et al., NeurIPS 2022), figure 4.
     """
     figure = new_figure(9.0, 3.4)
     axes = figure.subplots(1, 2, sharey=True)
-    drawn = 0
     for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
-        for place, (system, runs) in enumerate(histories.items()):
-            curves = [
-                np.asarray(run[f"val_{side}_{value}"], float)
-                for run in runs
-                if f"val_{side}_{value}" in run
-            ]
-            if not curves:
+        for place, (system, history) in enumerate(histories.items()):
+            values = np.asarray(history.get(f"val_{side}_asp", []), float)
+            epochs = np.flatnonzero(np.isfinite(values))
+            if not len(epochs):
                 continue
-            curves = np.stack([curve[: min(map(len, curves))] for curve in curves])
-            measured = np.isfinite(curves).all(axis=0)
-            epochs, curves = np.flatnonzero(measured) + 1, curves[:, measured]
             color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
-            axis.plot(epochs, curves.mean(0), color=color, marker=marker, label=system)
-            axis.fill_between(epochs, curves.min(0), curves.max(0), color=color, alpha=0.18, lw=0)
-            drawn += 1
-        axis.set_title(name)
-        axis.set_xlabel("epoch")
-        axis.xaxis.get_major_locator().set_params(integer=True)
-    if not drawn:
-        raise ValueError(f"`histories` must have columns val_i2t_{value}; received none")
-    axes[0].set_ylabel(title)
-    axes[1].legend(loc="lower right")
+            axis.plot(epochs + 1, values[epochs], color=color, marker=marker, label=system)
+        axis.set(title=name, xlabel="epoch")
+    axes[0].set_ylabel("ASP (%)")
+    axes[1].legend()
     return figure

@@ -8,10 +8,12 @@ the others all that fits is taken out. True is what people said; of pairs that n
 what the oracle of `zoo.evaluation.fits` gives. Also what certified cut-offs keep.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from studies.judgments import Judgments
-from studies.people_data import Encoded, add_flags
+from studies.people_data import Encoded
 from studies.statistics import auroc
 from zoo import evaluation
 from zoo.cli import OneLineParser, run
@@ -125,7 +127,6 @@ class People:
             "wanted": np.array([one.wanted for one in said if one.wanted is not None]),
             "right": ids[kept, 0] == questions[kept],
             "of_people": self.is_judged[questions[kept]],
-            "likely": np.array([one.verdict == "likely" for one in said]),
         }
 
     def row(self, size, found):
@@ -224,7 +225,12 @@ def _scores(parts, truth, photos, retriever, queries):
 
 def _parser():
     parser = OneLineParser(prog="python -m studies.fits", description=__doc__.split("\n")[0])
-    add_flags(parser, sizes=[100, 250, 500, 1000])
+    parser.add_argument("model", help="a preset or a run that says what else fits")
+    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500, 1000])
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    parser.add_argument("--probes", type=Path, help="others than the model's own")
     parser.add_argument(
         "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"
     )

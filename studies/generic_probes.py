@@ -30,7 +30,7 @@ from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes
 from zoo.confidence.calibrate import calibrated_elsewhere
 from zoo.confidence.probes import OWN
-from zoo.embeddings.arrays import joined, length
+from zoo.embeddings.arrays import length
 from zoo.models.presets import from_preset
 from zoo.search import Index
 
@@ -41,7 +41,6 @@ CLIP = {  # files of vectors: the model, what it shows
     "coco_val2017_clip_b16_pairs": ("CLIP B/16", "COCO"),
     "fashion_clip_pairs": ("fashion CLIP", "products"),
 }
-OTHERS = "flickr8k_clip_b32_images"
 CONTENTS = 5  # principal directions that halve photos by what they show
 COLUMNS = "said | right | shift | \\|said − right\\| | most | interval holds | its width"
 
@@ -139,11 +138,6 @@ def rows_of_clip(folder):
             rows = np.arange(length(sides[0]))
             owners = stored.get("owner", rows)
             pairs = Probes.of(*sides, rows, owners, owners)
-            more = None
-            if "b32" in file:
-                with np.load(folder / f"{OTHERS}.npz") as others:
-                    fresh = ~np.isin(others["image_names"], stored["image_names"])
-                    more = {"mean": others["images"][fresh].astype(np.float32)}
         half, own = len(rows) // 2, OWN if len(rows) > 4 * OWN else 0
 
         def by_contents(rng, own, pairs=pairs, half=half):
@@ -159,15 +153,6 @@ def rows_of_clip(folder):
         place = model, f"{name}, {half}"
         yield from _both(place, f"other contents, {half}", "cosine", by_contents, own)
         yield from _both(place, f"its own, {half}", "cosine", by_chance, 0, False)
-        if more is not None:
-
-            def among(rng, own, more=more, by_chance=by_chance):
-                gallery, probes, _ = by_chance(rng, own)
-                return gallery, probes, None, more
-
-            place = model, f"{name}, {half} among {half + length(more)}"
-            row = place, f"its own, {half}", "cosine", among, 0, False
-            yield next(_both(*row))
 
 
 def _both(place, told, similarity, draw, own, is_general=True):
@@ -188,24 +173,20 @@ def part(probes, photos):
     return probes.take(photos, np.flatnonzero(np.isin(probes.caption_images, photos)))
 
 
-def answers(row, gallery, probes, own=None, more=None):
+def answers(row, gallery, probes, own=None):
     """The `Answers` of one gallery; None where it cannot be calibrated."""
     if row.is_general and own is not None and length(own.images):
         probes = probes.beside(own)
     pairs = gallery.pairs(row.direction)
-    items = pairs["own"] if more is None else joined([pairs["own"], more])
-    index = Index.build(
-        items, row.similarity, side="images" if row.direction == "t2i" else "captions"
-    )
+    side = "images" if row.direction == "t2i" else "captions"
+    index = Index.build(pairs["own"], row.similarity, side=side)
     try:
         plain = dataclasses.replace(probes, general=None).calibrate(index, row.direction)
     except ValueError:
         return None
     scores, ids = index.search(pairs["queries"], 20)
     scores = index.scores_of(pairs["queries"], scores, ids, plain.copies)
-    strangers = length(items) - length(pairs["own"])
-    matches = np.pad(pairs["matches"], ((0, 0), (0, strangers)))
-    right = float(matches[np.arange(len(ids)), ids[:, 0]].mean())
+    right = float(pairs["matches"][np.arange(len(ids)), ids[:, 0]].mean())
     asked = probes.pairs(row.direction)
 
     def judged(spread):

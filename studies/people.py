@@ -1,55 +1,25 @@
-"""Do people agree? Flickr8k's judgments against every system of the Flickr8k table.
+"""Do people agree? Flickr8k's judgments against models of photos.
 
-    python -m studies.flickr8k_table --data-dir flickr8k …      # the runs, first
-    python -m studies.people --data-dir flickr8k --runs runs/flickr8k_table --out people.md
-    python -m studies.people --data-dir flickr8k --presets photos_pfe photos_points
+    python -m studies.people photos_pfe photos_points --data-dir flickr8k --out people.md
 
 Kendall's τ as CLIPScore computes it, whether the first photo fits, and whether a caption's σ, its
 entropy and its best score know how many photos fit. Intervals are of a bootstrap over photos: the
 captions of a photo are drawn together. Prints tables in Markdown, and writes them.
 """
 
-import functools
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
-import zoo
-from studies import flickr8k_run, flickr8k_table, seed_table
 from studies.judgments import FILE, Grades, Judgments
-from zoo import cli, data, evaluation, metrics
-from zoo.cli import setting
+from zoo import evaluation, metrics
+from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.atomic import write_text
 
 KNOWS = ("σ", "entropy", "best score")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Which runs, and where people's judgments are."""
-
-    data_dir: Path | None = setting(None, "Required. Flickr8k: pairs.csv, judgments.csv, photos")
-    runs: Path = setting(Path("runs/flickr8k_table"), "folder of the runs of flickr8k_table")
-    text_weights: str | None = setting(None, "of MiniLM, where it has moved")
-    rows: tuple[str, ...] = setting(
-        tuple(flickr8k_table.SYSTEMS), "rows of the table to run, by name"
-    )
-    presets: tuple[str, ...] = setting((), "presets to ask too")
-    seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
-    draws: int = setting(100, "of the bootstrap over photos; 0: no intervals")
-    out: Path | None = setting(None, "Markdown file to write; default: print")
-
-    def __post_init__(self):
-        if self.data_dir is None:
-            raise ValueError("--data-dir must be given; received nothing")
-        if self.draws < 0:
-            raise ValueError(f"--draws must be at least 0; received {self.draws}")
 
 
 class Answers(NamedTuple):
@@ -103,45 +73,17 @@ class Questions(NamedTuple):
 
 
 def main(argv=None):
-    settings = cli.parse(Settings, argv, description=__doc__)
-    grades = Grades.read(settings.data_dir)
+    options = _parser().parse_args(argv)
+    grades = Grades.read(options.data_dir)
     questions, answers = None, {}
-    for row in settings.rows:
-        runs = [RunFolder(seed_table.folder(settings.runs, row, seed)) for seed in settings.seeds]
-        found = []
-        for run in (run for run in runs if run.finished):
-            split, model = opened(run, settings), zoo.from_preset(run.path)
-            questions = questions or Questions.of(split.records, settings.data_dir)
-            found.append(asked(model, split, questions))
-        if found:
-            answers[row] = found
-    for name in settings.presets:
-        model, split = evaluation.open_run(name, settings.data_dir, "test")
-        questions = questions or Questions.of(split.records, settings.data_dir)
-        answers[f"`{name}`"] = [asked(model, split, questions)]
-    if not answers:
-        raise InputError(f"{settings.runs}: expected finished runs of {', '.join(settings.rows)}")
-    text = tables(answers, questions, grades, settings.draws)
+    for name in options.models:
+        model, split = evaluation.open_run(name, options.data_dir, "test")
+        questions = questions or Questions.of(split.records, options.data_dir)
+        answers[f"`{name}`"] = asked(model, split, questions)
+    text = tables(answers, questions, grades, options.draws)
     print(text, end="")
-    if settings.out is not None:
-        write_text(settings.out, text)
-    return answers
-
-
-def opened(run, settings):
-    """The test split of a run as stored features; runs that read the same share it."""
-    said = run.settings
-    names = ("image_size", "image_weights", "text_weights", "max_words")
-    own = {name: said[name] for name in names}
-    if settings.text_weights is not None:
-        own["text_weights"] = settings.text_weights
-    return _split(json.dumps({**run.data, "root": str(settings.data_dir)}), tuple(own.items()))
-
-
-@functools.cache
-def _split(described, read):
-    frozen = flickr8k_run.networks(flickr8k_run.Settings(**dict(read)))
-    return flickr8k_run.stored(data.open(json.loads(described), "test"), *frozen)
+    if options.out is not None:
+        write_text(options.out, text)
 
 
 def asked(model, split, questions):
@@ -227,48 +169,30 @@ def tables(answers, questions, grades, draws):
     """Two tables in Markdown: of scores, and of what knows how many photos fit."""
     rng = np.random.default_rng(0)
     count = len(questions.own)
-    even = np.full(count, 1.0 / count)
-    drawn = [rng.multinomial(count, even) for _ in range(draws)]
+    drawn = [rng.multinomial(count, np.full(count, 1.0 / count)) for _ in range(draws)]
     first = [["τ_c", "τ_c, own pairs too", "τ_b", "τ_b, own pairs too", "R@1", "first photo fits"]]
     second = [list(KNOWS)]
-    for row, of_seeds in answers.items():
-        cells = []
-        for group, variant in zip(grades, "cb", strict=True):
-            for with_own in (False, True):
-                found = [
-                    kendall(one.scores, questions, group, variant, with_own) for one in of_seeds
-                ]
-                cells.append(interval(found, drawn, count, ".1f"))
-        cells.append(f"{np.mean([one.recall for one in of_seeds]):.1f}")
-        bounds = [first_fits(one.scores, questions.fits) for one in of_seeds]
-        lowest, most = (np.mean([bound[side] for bound in bounds]) for side in (0, 1))
-        cells.append(f"{lowest:.2f} to {most:.2f}")
-        first.append([row, *cells])
-        knows = [of_counts(one, questions) for one in of_seeds]
+    for name, said in answers.items():
+        cells = [
+            interval(kendall(said.scores, questions, group, variant, own), drawn, count, ".1f")
+            for group, variant in zip(grades, "cb", strict=True)
+            for own in (False, True)
+        ]
+        lowest, most = (np.mean(side) for side in first_fits(said.scores, questions.fits))
+        first.append([name, *cells, f"{said.recall:.1f}", f"{lowest:.2f} to {most:.2f}"])
+        knows = of_counts(said, questions).values()
         second.append(
-            [
-                row,
-                *(
-                    "–"
-                    if knows[0][name] is None
-                    else interval([one[name] for one in knows], drawn, count, "+.2f")
-                    for name in KNOWS
-                ),
-            ]
+            [name, *("–" if one is None else interval(one, drawn, count, "+.2f") for one in knows)]
         )
     return f"{_table(first)}\n{_table(second)}"
 
 
-def interval(functions, drawn, count, form):
-    """A mean over seeds, and the 95 % interval of it over draws of photos."""
-
-    def mean(weights):
-        return np.mean([function(weights) for function in functions])
-
-    said = _signed(mean(np.ones(count, int)), form)
+def interval(function, drawn, count, form):
+    """A number, and its 95 % interval over draws of photos."""
+    said = _signed(function(np.ones(count, int)), form)
     if not drawn:
         return said
-    ends = np.quantile([mean(weights) for weights in drawn], (0.025, 0.975))
+    ends = np.quantile([function(weights) for weights in drawn], (0.025, 0.975))
     return f"{said} [{', '.join(_signed(end, form) for end in ends)}]"
 
 
@@ -282,5 +206,16 @@ def _table(rows):
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def _parser():
+    parser = OneLineParser(prog="python -m studies.people", description=__doc__.split("\n")[0])
+    parser.add_argument("models", nargs="+", help="presets or runs")
+    parser.add_argument(
+        "--data-dir", type=Path, required=True, help="Flickr8k: pairs.csv, judgments.csv, photos"
+    )
+    parser.add_argument("--draws", type=int, default=100, help="of the bootstrap; 0: no intervals")
+    parser.add_argument("--out", type=Path, help="Markdown file to write")
+    return parser
+
+
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

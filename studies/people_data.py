@@ -1,13 +1,11 @@
 """Photos and captions, encoded by a model and by the sentence encoder, kept on disk."""
 
 import csv
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from zoo.confidence.probes import contents_hash
 from zoo.embeddings.arrays import take, unit
 from zoo.evaluation.fits import scores_over
 from zoo.evaluation.relevance import sentence_vectors
@@ -51,30 +49,6 @@ class Encoded(NamedTuple):
             for row in csv.DictReader(file):
                 if row["split"] == split:
                     photos.setdefault(row["image"], []).append(row["caption"])
-        return cls._of_photos(folder, photos, model, split, cache)
-
-    @classmethod
-    def of_coco(cls, folder, trained_on, model=MODEL, cache=None):
-        """Encodes the photos of COCO that a model was not trained on.
-
-        Args:
-            folder: with `captions.json` and `images`.
-            trained_on: hashes of `zoo.confidence.Probes.trained_on`.
-            model, cache: as of `of`.
-        """
-        folder = Path(folder)
-        coco = json.loads((folder / "captions.json").read_text(encoding="utf-8"))
-        captions, photos = {}, {}
-        for one in coco["annotations"]:
-            captions.setdefault(one["image_id"], []).append(one["caption"])
-        for one in coco["images"]:
-            name = f"images/{one['file_name']}"
-            if contents_hash(folder / name) not in trained_on:
-                photos[name] = captions[one["id"]]
-        return cls._of_photos(folder, photos, model, "coco", cache)
-
-    @classmethod
-    def _of_photos(cls, folder, photos, model, split, cache):
         folder, names = Path(folder), list(photos)
         texts = [caption for name in names for caption in photos[name]]
         owners = np.repeat(np.arange(len(names)), [len(photos[name]) for name in names])
@@ -116,18 +90,3 @@ class Encoded(NamedTuple):
         """Of some captions with all photos, `(Q, N)`, higher is better."""
         asked = {key: value[rows] for key, value in self.captions.items()}
         return scores_over(self.images, asked, self.similarity, "images")
-
-
-def add_flags(parser, sizes):
-    """The flags of a study of a model over Flickr8k's test photos.
-
-    Args:
-        parser: gets them.
-        sizes: of galleries, by default.
-    """
-    parser.add_argument("model", help="a preset or a run that says what else fits")
-    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
-    parser.add_argument("--sizes", nargs="+", type=int, default=sizes)
-    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    parser.add_argument("--probes", type=Path, help="others than the model's own")

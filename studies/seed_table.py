@@ -90,7 +90,7 @@ def folder(out, name, seed):
     return out / f"{'_'.join(words)}-seed-{seed}"
 
 
-def run_rows(rows, settings, common=(), folder=folder, folds=("",), apart=False):
+def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
     """Runs every row with every seed; finished runs are not repeated.
 
     One run at a time is a call in this process; several have a process each.
@@ -101,8 +101,6 @@ def run_rows(rows, settings, common=(), folder=folder, folds=("",), apart=False)
         common: flags of all rows.
         folder: function `(out, name, seed)` that gives the folder of a run.
         folds: what is held out in turn, each in a folder of its own; "" for what the rows say.
-        apart: whether each run has a process of its own also where there is one at a time, so that
-            it measures its own time and memory.
 
     Raises:
         InputError: if a run in a process of its own failed, after the others have ended.
@@ -115,7 +113,7 @@ def run_rows(rows, settings, common=(), folder=folder, folds=("",), apart=False)
                 flags += [f"--held-out={fold}"] if fold else []
                 out = folder(settings.out / fold, name, seed)
                 flags += [f"--seed={seed}", f"--out={out}"]
-                if not apart and settings.jobs == 1:
+                if settings.jobs == 1:
                     row.main(flags)
                     keras.backend.clear_session()  # graphs of finished runs are of no more use
                     continue
@@ -197,28 +195,6 @@ def cell(column, found):
     return " / ".join(mean_and_deviation(values, column.form) for values in numbers)
 
 
-def retrieval(metric, title):
-    """The column of a retrieval metric by each run's own similarity, in percent."""
-
-    def value(direction):
-        return lambda metrics: next(iter(metrics["retrieval"].values()))[f"{direction}_{metric}"]
-
-    return Column(f"{title} i2t / t2i", tuple(value(direction) for direction in DIRECTIONS))
-
-
-def asp():
-    """The column of average semantic precision, in percent, of runs with `--asp`."""
-    values = tuple(lambda metrics, side=side: metrics["asp"][side] for side in DIRECTIONS)
-    return Column("ASP i2t / t2i", values)
-
-
-def confidence(read):
-    """The values of a column that `read` takes out of the confidence of each direction."""
-    return tuple(
-        lambda metrics, side=side: read(metrics["confidence"][side]) for side in DIRECTIONS
-    )
-
-
 def bins(title="bins i2t / t2i"):
     """The column of Spearman's ρ between the bin of uncertainty and its recall."""
 
@@ -226,33 +202,3 @@ def bins(title="bins i2t / t2i"):
         return lambda metrics: metrics["uncertainty"][direction]["spearman_of_bins"]
 
     return Column(title, tuple(value(direction) for direction in DIRECTIONS), "+.2f")
-
-
-def confidences():
-    """Columns of how true the calibrated confidence is, learnt on validation, measured on test.
-
-    nAUC and AURC, calibration error, and the coverage of the two lists promised at 90 %: the first
-    k answers, and all that score above a threshold. A run whose validation split calibrates
-    nothing, or too little to promise it, leaves the cell empty.
-    """
-
-    def of(direction, factor, *names):
-        def value(metrics):
-            found = metrics["confidence"][direction]
-            for name in names:
-                if found is None:  # nothing could be promised
-                    raise KeyError(name)
-                found = found[name]
-            return np.nan if found is None else factor * found
-
-        return value
-
-    return tuple(
-        Column(f"{title} i2t / t2i", tuple(of(side, *which) for side in DIRECTIONS), form)
-        for title, which, form in (
-            ("nAUC", (1, "nauc"), ".2f"),
-            ("confidence's AURC", (100, "aurc"), ".1f"),
-            ("calibration error", (100, "calibration_error"), ".1f"),
-            ("first k, 90 %", (100, "smallest_k", "coverage"), ".1f"),
-        )
-    )

@@ -13,7 +13,7 @@ from zoo.evaluation.runs import data_of
 
 mteb = pytest.importorskip("mteb", reason="the extra mteb is not installed: it needs torch")
 
-from tools.path_inputs import draw_photos  # noqa: E402
+from tools.drawn_photos import draw_photos  # noqa: E402
 from zoo.retriever.mteb import JUDGED, PLAIN, MtebModel, retrieval_task  # noqa: E402
 
 PAGE = Path(__file__).parent.parent / "docs" / "howto" / "mteb.md"

@@ -60,7 +60,7 @@ def test_it_builds_strictly(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
         cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "REPOSITORY_URL": "https://example.org/zoo"},
         capture_output=True,
         text=True,
         timeout=300,
@@ -84,7 +84,8 @@ def test_it_builds_strictly(tmp_path):
     start = (tmp_path / "index.html").read_text()  # its picture is that of the scheme
     assert 'src="images/first_screen.png#only-light"' in start
     assert 'src="images/first_screen_dark.png#only-dark"' in start
-    assert "md-source__repository" in start  # the header links the repository
+    assert "https://example.org/zoo" in start  # the header links the repository
+    assert "md-source__repository" in start
     found = search_from_the_disk(tmp_path, "wasserstein")
     assert found is None or int(found) > 0
     for page in tmp_path.rglob("*.html"):  # nothing is fetched from elsewhere to show a page
@@ -153,7 +154,7 @@ def test_a_pages_code_runs(page, workplace, monkeypatch, capsys, request):
 def of_the_navigation(*sections):
     """Paths of the pages in some sections of mkdocs.yml."""
     yaml = pytest.importorskip("yaml")
-    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text().replace("!ENV ", ""))
     for entry in config["nav"]:
         for title, pages in entry.items():
             if title in sections:

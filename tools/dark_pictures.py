@@ -1,7 +1,7 @@
 """MkDocs' hook: where a picture has a dark twin, a page shows the one of its scheme.
 
 Pages name `x.png` alone, which is what the checkout shows; `x_dark.png` lies beside it
-(`tools/dark.py`).
+(`tools/first_screen.py`).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Writes the figures that several pages show, from the presets' cards and the kept runs.
+"""Writes the figures that several pages show, from the presets' cards.
 
     python -m tools.figures            # `make figures`
     python -m tools.figures --check    # exit code 2 where a page differs
@@ -10,10 +10,8 @@ replaced. So the README, the pages and the cards cannot differ.
 import csv
 from pathlib import Path
 
-from tools import models_page
 from zoo.cli import OneLineParser, run
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.atomic import write_text
 from zoo.models.preset_folder import model_card
 from zoo.models.presets import PACKAGED, list_presets
@@ -32,8 +30,7 @@ EMBEDDING = {  # by how a preset's name ends
     "dive": "set",
 }
 PACKAGED_PRESETS = ("photos_pfe", "toy_birds_pfe")
-TABLES = ROOT / "docs" / "results" / "tables"
-SPEED = TABLES / "preset_speed.csv"  # of `tools.preset_speed`
+SPEED = ROOT / "docs" / "results" / "tables" / "preset_speed.csv"  # of `tools.preset_speed`
 
 
 def presets_table() -> str:
@@ -69,12 +66,6 @@ def sizes_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def runs_table(brief: bool) -> str:
-    """The results of all kept runs, see `tools.models_page`."""
-    kept = [RunFolder.existing(run) for run in sorted((ROOT / "docs" / "runs").iterdir())]
-    return models_page.page(kept, brief)
-
-
 def pages() -> dict[Path, str]:
     """What every generated page and card should hold."""
     found, presets = {}, presets_table()
@@ -83,9 +74,6 @@ def pages() -> dict[Path, str]:
         found[path] = between(path, "presets", presets)
     path = ROOT / "docs" / "models" / "hosted.md"
     found[path] = between(path, "sizes", sizes_table())
-    path = ROOT / "docs" / "models.md"
-    found[path] = models_page.within(path, runs_table(brief=True))
-    found[TABLES / "runs.csv"] = models_page.as_csv(runs_table(brief=False))
     for name, card in list_presets().items():
         text = {key: value for key, value in card.items() if key != "installed"}
         found[PACKAGED / name / "README.md"] = model_card(text)
@@ -113,7 +101,7 @@ def main(argv=None):
     for path, text in pages().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             if options.check:
-                raise InputError(f"{path}: differs from the kept results; run `make figures`")
+                raise InputError(f"{path}: differs from the presets' cards; run `make figures`")
             write_text(path, text)
             print(path)
 

@@ -15,7 +15,6 @@ import numpy as np
 from PIL import Image
 
 import zoo
-from tools import dark
 from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data import packaged_photos
 from zoo.metrics import risk_coverage
@@ -25,7 +24,9 @@ from zoo.plots.style import (
     PALETTE,
     RIGHT,
     WRONG,
+    darken,
     new_figure,
+    save,
     show_image,
     styled,
 )
@@ -51,9 +52,23 @@ def main(argv=None):
         f"the surest half {1 - right[surest].mean():.0%}"
     )
     figure = draw(rows, probability, right)
-    print(*dark.save_both(figure, options.out, dpi=130))
+    print(*save_both(figure, options.out, dpi=130))
     for path in (options.out, options.out.with_stem(f"{options.out.stem}_dark")):
         _fewer_colours(path)
+
+
+def save_both(figure, path, dpi=150):
+    """Saves a figure as `path`, and as `…_dark.png` beside it; it is dark afterwards.
+
+    Returns:
+        Both paths.
+    """
+    path = Path(path)
+    save(figure, path, dpi=dpi)
+    darken(figure)
+    other = path.with_stem(f"{path.stem}_dark")
+    figure.savefig(other, dpi=dpi, facecolor=figure.get_facecolor())
+    return path, other
 
 
 def cross_fitted(retriever, seed):

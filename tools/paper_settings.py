@@ -1,13 +1,10 @@
-"""Every builder with its paper's command and main settings, in Markdown, from the recipes.
+"""Each setting of the papers' commands with the sentence that prints it: docs/models/settings.csv.
 
-    python -m tools.paper_settings                              # on the terminal
-    python -m tools.paper_settings --out docs/models/settings.md
+    python -m tools.paper_settings --out docs/models/settings.csv
 
-The second command also writes docs/models/settings.csv: each setting with the sentence of the paper
-that prints it. `--help` of a recipe has all of its settings, with their sources.
+`--help` of a recipe has all of its settings, with their sources.
 """
 
-import dataclasses
 import importlib
 import sys
 from dataclasses import dataclass
@@ -29,7 +26,7 @@ class System(NamedTuple):
     """A recipe's settings for some builders.
 
     Attributes:
-        title: of the section.
+        title: of the row.
         builders: names in `zoo.models`.
         recipe: the script.
         flags: what makes the real data's command of it.
@@ -43,7 +40,6 @@ class System(NamedTuple):
     settings: str | None = None
 
 
-MAIN = ("dim", "batch_size", "learning_rate", "epochs", "warm_up_epochs", "fine_tuning_epochs")
 COCO = "--data-dir coco"
 CLIP = "--backbone vit_b_32 --weights clip.safetensors --bpe bpe_simple_vocab_16e6.txt.gz"
 IMAGENET = "--image-weights imagenet"
@@ -148,68 +144,23 @@ MORE = (
     System("PCME++, noisy COCO", (), "pcmepp_noisy_coco", f"{COCO} {CLIP} {BENCHMARK}"),
     System("VSE0 and VSE++, Flickr30K", (), "vse_flickr30k", f"--data-dir flickr30k {IMAGENET}"),
 )
-STUDIES = (
-    "toy_2d",
-    "similarity_flops",
-    "ablations",
-    "daa_figures",
-    "plausible_matches",
-    "crop_ambiguity",
-)
+STUDIES = ("toy_2d", "similarity_flops", "ablations", "daa_figures", "plausible_matches")
+STUDIES += ("crop_ambiguity",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Where to write."""
 
-    out: Path | None = setting(
-        None, "Markdown file to write, with a CSV file beside it; default: print the page"
-    )
+    out: Path | None = setting(None, "CSV file to write; default: print it")
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    text = page()
     if settings.out is None:
-        print(text, end="")
+        print(table(), end="")
     else:
-        write_text(settings.out, text)
-        write_text(settings.out.with_suffix(".csv"), table())
-
-
-HEAD = """# Settings of the papers
-
-One row per system: its recipe and its main settings on the real files, each with the place that
-prints it. `halo train RECIPE --help` has all flags. [Reproduce](../reproduce.md) has the commands
-and their files, [data](../data.md#the-papers-data) what a model sees of a photo.
-
-**[settings.csv](settings.csv)** has every setting: paper, place, the sentence there, the value,
-and the commands that use it. "Ours" are values that no paper and no released code prints. A test
-finds each sentence in its paper. For released code the note names file and option, in these
-repositories on GitHub: naver-ai/pcme, naver-ai/pcmepp, VL-Group/2022-NeurIPS-DAA, kdwonn/DivE,
-fartashf/vsepp (VSE++), KunpengLi1994/VSRN, Paranioar/SGRAF, kuanghuei/SCAN, yalesong/pvse,
-woodfrog/vse_infty (VSE∞).
-
-**Which epoch is kept**: by default the one with the best RSUM on the validation split (`--select
-best`), as Pishdad et al. (section 4.3), PCME++ without SWA (section 3.1) and the codes of VSE++,
-PVSE, SGRAF and DivE. VSRN's code sums R@1 and R@5 only. With SWA, PCME++ keeps the last average.
-PCME and DAA print no rule, so their recipes keep the last epoch (`--select last`).
-
-| System | Builders in `zoo.models` | Recipe | Main settings |
-|---|---|---|---|
-"""
-
-
-def page():
-    """The whole page in Markdown."""
-    lines, before = [], None
-    for system in SYSTEMS:
-        builders = ", ".join(f"`{name}`" for name in system.builders)
-        settings = main_settings(system)
-        shown = "as above" if settings == before else settings
-        lines.append(f"| {system.title} | {builders} | {recipe(system)} | {shown} |\n")
-        before = settings
-    return HEAD + "".join(lines)
+        write_text(settings.out, table())
 
 
 def table():
@@ -223,25 +174,6 @@ def commands_of_papers():
         (system.title, of_paper(settings_of(system), system.flags)) for system in (*SYSTEMS, *MORE)
     ]
     return of + [(name, importlib.import_module(f"studies.{name}").Settings) for name in STUDIES]
-
-
-def main_settings(system):
-    """The settings that a reader asks for first, by their sources."""
-    settings_class = settings_of(system)
-    settings = of_paper(settings_class, system.flags)
-    fields = {field.name: field for field in dataclasses.fields(settings_class)}
-    said = {}
-    for name in MAIN:
-        if name in fields and getattr(settings, name) is not None:
-            flag = f"`--{name.replace('_', '-')} {value(getattr(settings, name))}`"
-            said.setdefault(fields[name].metadata.get("source") or "ours", []).append(flag)
-    return "; ".join(f"{', '.join(flags)} ({source})" for source, flags in said.items())
-
-
-def recipe(system):
-    """The recipe in a cell, and what else may be chosen."""
-    others = (" ".join(flags.split()[-2:]) for flags in variants(system)[1:])
-    return "; or ".join([f"`{system.recipe}.py`", *(f"`{flags}`" for flags in others)])
 
 
 def variants(system):

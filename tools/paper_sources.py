@@ -14,12 +14,8 @@ from zoo.training.settings import RankingSettings
 
 SENTENCES = Path(__file__).with_name("paper_sentences.toml")
 CODE = "released code"
-NO_SETTINGS = {
-    "jobs",
-    "run",
-    "skip_bad",
-    "cache_features",
-}  # how a machine works, not what it learns
+# How a machine works, not what it learns.
+NO_SETTINGS = {"jobs", "run", "skip_bad", "cache_features"}
 COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 
 

@@ -8,7 +8,6 @@ import pytest
 import birds
 import birds_systems
 import zoo
-from studies import birds_table, seed_table
 from tools import preset
 from zoo.data import toy_birds
 from zoo.errors import InputError
@@ -83,31 +82,10 @@ def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     assert (zoo.evaluation.probes_of(out) is not None) == folder.probes_path.is_file()
 
 
-@pytest.mark.slow
-def test_a_finished_row_is_not_run_again(run, tmp_path, capsys):
-    _, results = run
-    for seed in (0, 1):
-        out = seed_table.folder(tmp_path, "InfoNCE", seed)
-        RunFolder.open(out, {"seed": seed}).finish(results)
-    birds_table.main([f"--out={tmp_path}", "--rows", "InfoNCE", "--seeds", "0", "1"])
-    table = capsys.readouterr().out
-    assert table == (tmp_path / "table.md").read_text() + "\n"
-    value = results["retrieval"]["cosine"]["i2t_r_precision"]
-    assert f"{value:.1f} ± 0.0" in table
-
-
 def test_classes_to_calibrate_on_are_left_out_of_training():
     settings = zoo.cli.parse(birds.Settings, ["--validation=val2"])
     assert birds.data(settings)["validation"] == "val2"
     assert "validation" not in birds.data(zoo.cli.parse(birds.Settings, []))
-
-
-@pytest.mark.parametrize("row", birds_table.ROWS)
-def test_the_flags_of_a_row_are_those_of_the_recipe(row):
-    table = zoo.cli.parse(birds_table.Settings, [])
-    flags = seed_table.flags_of(birds_table.ROWS[row], 0, table.out)
-    settings = zoo.cli.parse(birds.Settings, [*flags, *birds_table.common(table)])
-    assert f"--system={settings.system}" == birds_table.ROWS[row].flags[0]
 
 
 def test_every_system_trains_what_follows_its_backbone():

@@ -12,7 +12,6 @@ import zoo
 from export import __main__ as export
 from halo_zoo import report as report_command
 from halo_zoo import search as search_command
-from studies import own_vectors_prefixes, own_vectors_table
 from zoo import search
 from zoo.errors import InputError
 
@@ -87,56 +86,6 @@ def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path
     np.testing.assert_allclose(scores[:, 0], logits.max(0), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(ids[:, 0], logits.argmax(0))
     assert zoo.training.show(zoo.training.Run(zoo.files.RunFolder.existing(run)))
-
-
-@pytest.mark.usefixtures("one_eagerly")
-def test_the_table_compares_methods_on_the_vectors_of_runs(files, tmp_path, monkeypatch, capsys):
-    """A run a seed; what changes beside `none` is paired by seed."""
-    asked = []
-
-    def write(run, folder, data_dir):
-        asked.append((run, folder.name, data_dir))
-        return {name: str(files / f"{name}.npy") for name in ("images", "captions")}
-
-    monkeypatch.setattr(own_vectors_table.own_vectors_files, "write", write)
-    runs = ["--vectors-of", "one", "two", "--seeds", "3", "4", "--rows", "none", "pcmepp"]
-    out = tmp_path / "table"
-    own_vectors_table.main([*runs, f"--out={out}"])
-    assert asked == [("one", "vectors-3", None), ("two", "vectors-4", None)]
-    table = (out / "table.md").read_text()
-    assert table in capsys.readouterr().out
-    first, second = table.split("\n\n")
-    assert [line.split(" | ")[0] for line in first.splitlines()[2:]] == ["| none", "| pcmepp"]
-    assert all(line.endswith(" | 2 |") for line in first.splitlines()[2:])
-    assert "R-P i2t / t2i" in first
-    (changes,) = second.splitlines()[2:]  # of so easy pairs nothing can be calibrated
-    assert changes.startswith("| pcmepp | ")
-    assert changes.endswith("|  |  |")
-    with pytest.raises(SystemExit):
-        own_vectors_table.main(["--vectors-of", "one", "two"])
-    assert "one for each of the 3 seeds; received 2" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("one_eagerly")
-def test_prefixes_are_compared_with_their_captions(files, tmp_path):
-    rng = np.random.default_rng(1)
-    assert own_vectors_prefixes.prefix("a red bird", rng) in ("a", "a red")
-    whole = np.load(files / "captions.npy")
-    mixed = {"images": files / "images.npy"}
-    for name in ("captions", "pairs", "texts"):
-        mixed[name] = tmp_path / f"{name}.{'txt' if name == 'texts' else 'npy'}"
-    np.save(mixed["captions"], np.concatenate([whole, rng.normal(size=whole.shape)]))
-    np.save(mixed["pairs"], np.stack([np.tile(np.arange(300), 2), np.arange(600)], axis=1))
-    mixed["texts"].write_text(
-        "a red bird that flies\n" * 300 + "a red\n" * 150 + "a red bird\n" * 150
-    )
-    settings = own_vectors_prefixes.Settings(out=tmp_path / "run")
-    flags = [f"--{name}={path}" for name, path in mixed.items()]
-    own_vectors.main([*flags, "--method=pcmepp", "--epochs=1", f"--out={settings.out}"])
-    shares = own_vectors_prefixes.in_order(settings, mixed)
-    assert list(shares) == ["all", "at most half of the words", "more than half"]
-    low, high = sorted([shares["at most half of the words"], shares["more than half"]])
-    assert 0 <= low <= shares["all"] <= high <= 1
 
 
 def test_what_cannot_be_is_said(files, tmp_path, capsys):

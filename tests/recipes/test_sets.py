@@ -9,7 +9,6 @@ import dive_coco
 import dive_flickr30k
 import pvse_cub
 import zoo
-from studies import dive_table
 from zoo import cli, data, evaluation, metrics, training
 from zoo.files import RunFolder
 
@@ -98,8 +97,6 @@ def test_bad_flags_and_missing_files_are_one_line(drawn_scenes, tmp_path, capsys
     flags = (f"--data-dir={drawn_scenes}/coco", "--features=resnext_bert", "--image-weights=none")
     line = one_line(capsys, dive_coco.main, *flags, f"--out={tmp_path / 'run'}")
     assert "--bert-vocabulary" in line
-    line = one_line(capsys, dive_table.main, "--rows", "none")
-    assert "unknown" in line
 
 
 def test_the_settings_follow_the_method_and_the_features():

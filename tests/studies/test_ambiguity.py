@@ -1,9 +1,9 @@
-"""Who fits whom by people and by the oracle, and every head of the study of ambiguity in small."""
+"""Who fits whom by people and by the oracle, and the heads of the study of ambiguity in small."""
 
 import numpy as np
 import pytest
 
-from studies import ambiguity, ambiguity_heads
+from studies import ambiguity
 from studies.fitting import Points, halves
 from studies.judgments import Judgments
 from zoo.embeddings.arrays import unit
@@ -81,8 +81,8 @@ def table(monkeypatch, capsys, tmp_path):
     parts = {split: drawn(seed) for seed, split in enumerate(("train", "validation", "test"))}
     monkeypatch.setattr(Points, "of", lambda name, data_dir, split: parts[split][0])
     monkeypatch.setattr(Judgments, "read", lambda folder: judged(*parts["test"]))
-    monkeypatch.setattr(ambiguity_heads, "EPOCHS", 40)
-    monkeypatch.setattr(ambiguity_heads, "BATCH", 60)
+    monkeypatch.setattr(ambiguity, "EPOCHS", 40)
+    monkeypatch.setattr(ambiguity, "BATCH", 60)
 
     def of(*heads):
         flags = ["--data-dir", str(tmp_path), "--draws", "1", "--heads", *heads]
@@ -98,16 +98,8 @@ def table(monkeypatch, capsys, tmp_path):
 
 
 def test_what_heads_learn(table):
-    found = table("PFE, Ambiguity", "matching of soft matches")
+    found = table(*ambiguity.HEADS)
     assert found["density of training captions"][0] > 0.5
-    assert found["PFE, Ambiguity"][0] > 0.3
-    assert found["matching of soft matches"][0] < 0, "likelier matches are nearer"
-
-
-@pytest.mark.very_slow  # nine graphs
-def test_every_head_is_trained_and_measured(table):
-    found = table(*ambiguity_heads.HEADS)
-    assert set(ambiguity_heads.HEADS) < set(found)
-    assert found["PFE, regression on the oracle's counts"][0] > 0.3
-    for name in ambiguity_heads.HEADS:
+    assert found["PFE, Ambiguity"][0] > 0.3 > found["PFE"][0]
+    for name in ambiguity.HEADS:
         assert all(0 < value < 100 for value in found[name][6:8])

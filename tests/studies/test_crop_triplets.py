@@ -83,17 +83,6 @@ def test_a_crop_is_that_part_of_the_picture():
     assert crop_triplets.crop(picture, (59.2, 39.2, 0.3, 0.3), 8).shape == (8, 8, 3)
 
 
-def test_a_part_alone_is_shown_in_place():
-    picture = np.zeros((20, 40, 3), np.uint8)
-    picture[5:10, 12:20] = 200
-    mean = np.round(picture.mean((0, 1)))
-    shown = crop_triplets.in_place(picture, (12, 5, 8, 5), 20).copy()
-    # The square in the middle begins at column 10.
-    assert (shown[5:10, 2:10] == 200).all()
-    shown[5:10, 2:10] = mean
-    assert (shown == mean).all()
-
-
 def test_the_caption_of_both():
     assert crop_triplets.joined("a red roof. ", " the sky") == "a red roof and the sky"
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from tools import dark, dark_pictures
+from tools import dark_pictures, first_screen
 from zoo.plots.style import BLUE, GROUND, INK, PALETTE, RIGHT, new_figure, styled
 
 
@@ -22,7 +22,7 @@ def figure():
 
 def test_neutral_colours_are_exchanged(tmp_path):
     drawn = figure()
-    light, other = dark.save_both(drawn, tmp_path / "plot.png", dpi=50)
+    light, other = first_screen.save_both(drawn, tmp_path / "plot.png", dpi=50)
     assert other == tmp_path / "plot_dark.png"
     with Image.open(light) as first, Image.open(other) as second:
         assert first.getpixel((0, 0))[:3] == (255, 255, 255)

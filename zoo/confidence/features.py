@@ -57,8 +57,6 @@ def query_features(scores, uncertainty=None, names=None):
     Raises:
         ValueError: if a feature cannot be had of these scores, a shape differs or a number is not
             finite.
-
-    Relations: `python -m studies.features` measures what each feature adds on photos and birds.
     """
     scores = QueryScores.of(scores)
     there = feature_names(scores, uncertainty)

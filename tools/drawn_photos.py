@@ -1,10 +1,9 @@
-"""What a user of each of the four paths has (tools/paths.py), where it is not given: drawn here.
+"""Draws a folder of photos and captions to train on, as a user would have it.
 
-python -m tools.path_inputs runs/toy_photos     # a folder of photos to train on, for `make`
+python -m tools.drawn_photos runs/toy_photos     # for `make`
 """
 
 import csv
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,32 +12,13 @@ from PIL import Image
 from zoo.cli import OneLineParser, run
 from zoo.data import cub, toy_birds
 
-DRAWN = 200  # photos
-
 
 def main(argv=None):
-    parser = OneLineParser(prog="python -m tools.path_inputs", description=__doc__.split("\n")[0])
+    parser = OneLineParser(prog="python -m tools.drawn_photos", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="a new folder, for photos and pairs.csv")
-    parser.add_argument("--count", type=int, default=DRAWN, help="of the photos, at most 480 (200)")
+    parser.add_argument("--count", type=int, default=200, help="of the photos, at most 480 (200)")
     options = parser.parse_args(argv)
     draw_photos(options.folder, options.count)
-
-
-def prepare(name, where, photos):
-    """What a user of a path has: photos and a table, two arrays, a photo to send."""
-    if name == "photos" and photos is not None:
-        (where / "photos").symlink_to(photos.resolve())
-    elif name == "photos":
-        draw_photos(where / "photos", DRAWN)
-    elif name == "vectors":
-        rng = np.random.default_rng(0)
-        shared = rng.normal(size=(2000, 16))
-        for side in ("images", "captions"):
-            vectors = 2 * shared + rng.normal(size=shared.shape)
-            np.save(where / f"{side}.npy", vectors.astype("float32"))
-    elif name == "server":
-        draw_photos(where / "one", 1)
-        shutil.copy(next((where / "one").glob("*.jpg")), where / "a.jpg")
 
 
 def draw_photos(folder, count):
