@@ -1,9 +1,7 @@
-"""Archives that are damaged, inflated or say wrong sizes are refused in a sentence, at once."""
+"""Archives that are damaged or say wrong sizes are refused in a sentence, at once."""
 
 import gzip
 import io
-import json
-import time
 import zipfile
 
 import h5py
@@ -18,7 +16,6 @@ from zoo.data.loaders.regions import open_array
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.encoders.weight_arrays import open_weights
 from zoo.errors import InputError
-from zoo.files import json_files
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.vector_files import read_vectors
 from zoo.metrics.annotations import read_ids
@@ -76,7 +73,6 @@ BAD = {
     "a huge shape": lambda path: _zip(path, a=_member((10**15,), bytes(16))),
     "an overflowing shape": lambda path: _zip(path, a=_member((2**62, 2**62), bytes(16))),
     "a negative shape": lambda path: _zip(path, a=_member((-2, -1), bytes(16))),
-    "too much data": lambda path: _zip(path, a=_member((1,), bytes(16))),
     "no header": lambda path: _zip(path, a=b"text"),
 }
 
@@ -89,13 +85,6 @@ def test_damaged_archives(what, tmp_path):
         with pytest.raises(InputError, match=r"x\.npz") as refused:
             read(path)
         assert "\n" not in str(refused.value)
-
-
-def test_inflated_archives_are_refused_by_their_header(tmp_path):
-    path = _zip(tmp_path / "x.npz", a=_member((2**25,), bytes(8 * 2**25)))
-    assert path.stat().st_size < 2**20
-    with pytest.raises(InputError, match="expected 1,048,576 bytes at most, it inflates to 268"):
-        read_arrays(path, limit=2**20)
 
 
 @pytest.mark.parametrize("read", [read_ids, read_array], ids=["ids", "array"])
@@ -158,24 +147,16 @@ def _weights_of(path, change):
             archive.writestr(name, data)
 
 
-def _inflated(file, name):
-    del file[name]
-    file.create_dataset(name, (2**36,), "f4", chunks=(2**20,), compression="gzip")
-
-
 def _elsewhere(file, name):
     shape = file[name].shape
     del file[name]
     file.create_dataset(name, shape, "f4", external=[("/etc/passwd", 0, 4 * np.prod(shape))])
 
 
-@pytest.mark.parametrize(
-    ("change", "says"), [(_inflated, "it inflates to"), (_elsewhere, "lies in another file")]
-)
-def test_weights_that_inflate_or_lie_elsewhere(change, says, tmp_path):
-    _weights_of(tmp_path / "preset", change)
+def test_weights_that_lie_elsewhere(tmp_path):
+    _weights_of(tmp_path / "preset", _elsewhere)
     for name in ("preset", "preset.keras"):
-        with pytest.raises(InputError, match=says):
+        with pytest.raises(InputError, match="lies in another file"):
             zoo.from_preset(tmp_path / name)
 
 
@@ -193,29 +174,6 @@ def test_a_checkpoint_of_damaged_bytes_is_passed_over(tmp_path):
     _flipped(tmp_path / "train-00002.npz")
     with pytest.warns(UserWarning, match="cannot be read and is passed over"):
         assert Resume(tmp_path).restore(_model()) == 1
-
-
-@pytest.mark.parametrize("name", ["config.json", "model.weights.h5"])
-def test_a_keras_file_that_inflates_is_refused_at_once(name, tmp_path):
-    path = tmp_path / "bomb.keras"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("metadata.json", "{}")
-        with archive.open(name, "w", force_zip64=True) as file:
-            for _ in range(300):
-                file.write(b" " * 2**20)
-    start = time.monotonic()
-    with pytest.raises(InputError, match="inflates to"):
-        zoo.from_preset(path)
-    assert time.monotonic() - start < 5
-
-
-def test_a_packed_json_file_is_bounded(tmp_path, monkeypatch):
-    path = tmp_path / "x.json.gz"
-    path.write_bytes(gzip.compress(json.dumps([" " * 5000]).encode()))
-    assert json_files.read_json(path) == [" " * 5000]
-    monkeypatch.setattr(json_files, "MOST_BYTES", 4000)
-    with pytest.raises(InputError, match="unpacks to more than 4,000 bytes"):
-        json_files.read_json(path)
 
 
 def test_merges_of_damaged_bytes(tmp_path):

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import threading
 import time
 from pathlib import Path
 
@@ -72,24 +71,6 @@ def test_a_file_system_without_locks_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", none)
     with pytest.warns(UserWarning, match="without locks"), locked(tmp_path / "run"):
         pass
-
-
-def test_writers_take_turns(tmp_path):
-    """Each begins again as soon as it is through, as saves in a loop do."""
-    turns, ends = {name: 0 for name in "abc"}, time.monotonic() + 2
-
-    def writes(name):
-        while time.monotonic() < ends:
-            with in_turn(tmp_path, 20):
-                turns[name] += 1
-                time.sleep(0.002)
-
-    threads = [threading.Thread(target=writes, args=(name,)) for name in turns]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert max(turns.values()) <= 5 * min(turns.values()), turns
 
 
 def test_a_turn_that_does_not_come_is_an_error(tmp_path):

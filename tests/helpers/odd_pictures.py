@@ -63,6 +63,11 @@ def files():
     return found
 
 
+def is_upright(name):
+    """Whether a file of `files` needs no turning by its EXIF data."""
+    return "exif" not in name
+
+
 def refused_by_exports(name):
     """Whether an export refuses a file of `files`: it takes whole JPEG and PNG files."""
     return name == "no end.jpg" or not name.endswith((".jpg", ".png", ".mpo"))

@@ -20,7 +20,6 @@ from zoo.files.json_files import pack, unpack
 FILE = "probes.npz"
 MOST = 2000  # of a side
 VERSION = 1
-MOST_BYTES = 2**30  # of a file of probes, those of COCO's 25,000 captions are a tenth
 OF_POINTS = "points_"  # before a direction: `fits` of the means alone
 OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are corrected for hubs
 DIRECTIONS = ("i2t", "t2i")
@@ -340,7 +339,7 @@ class Probes:
         Raises:
             InputError: if the file is missing or holds no probes; it says what is wrong.
         """
-        arrays = read_arrays(path, MOST_BYTES)
+        arrays = read_arrays(path)
         try:
             facts = json.loads(arrays.pop("facts").item())
             if facts["version"] != VERSION:

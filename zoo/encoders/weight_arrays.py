@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from zoo.errors import InputError, require
-from zoo.files.array_files import ArrayFile, check_hdf5
+from zoo.files.array_files import check_hdf5, read_arrays
 
 SAFETENSORS, NPZ = ".safetensors", ".npz"
 TORCH = (".pth", ".pt", ".bin", ".tar")  # what `torch.save` writes
@@ -31,8 +31,10 @@ def open_weights(path):
     if path.suffix in TORCH:
         return _read_torch(path)
     try:
-        return (_Mapped if path.suffix == SAFETENSORS else ArrayFile)(path), {}
-    except Exception as error:  # zip, safetensors and NumPy have each their own
+        return (_Mapped(path) if path.suffix == SAFETENSORS else _Loaded(read_arrays(path))), {}
+    except InputError:
+        raise
+    except Exception as error:  # safetensors has its own
         raise InputError(f"{path}: cannot be read as {path.suffix}: {error}") from error
 
 
@@ -53,6 +55,13 @@ class _Mapped:
 
     def shape(self, name):
         return self._file.get_slice(name).get_shape()
+
+
+class _Loaded(dict):
+    """The arrays of an `.npz` file by name."""
+
+    def shape(self, name):
+        return self[name].shape
 
 
 class _Tensors:
@@ -86,7 +95,7 @@ def load_weights(model, path):
         with warnings.catch_warnings():
             # Keras only warns where the file lacks some weights, and leaves them random.
             warnings.filterwarnings("error", message="Skipping")
-            check_hdf5(path, path.stat().st_size)
+            check_hdf5(path)
             model.load_weights(path)
     except Exception as error:  # h5py and Keras raise a dozen kinds, depending on the damage
         reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -99,8 +108,8 @@ def load_weights(model, path):
 class WeightArrays:
     """The arrays of a weights file by name, as float32, with errors that name the file.
 
-    The file stays on the disk: a safetensors file is mapped, an `.npz` file is opened, and `get`
-    reads one array. Half precision, float16 or bfloat16, becomes float32.
+    A safetensors file stays on the disk, mapped, and `get` reads one array. Half precision, float16
+    or bfloat16, becomes float32.
 
     Args:
         path: a `.safetensors` or `.npz` file; or a file of PyTorch (`.pth`), which needs torch and

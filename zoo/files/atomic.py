@@ -9,12 +9,11 @@ import re
 import secrets
 import shutil
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from zoo.errors import InputError
 
@@ -210,9 +209,6 @@ def _take(descriptor, folder):
 def in_turn(folder: str | os.PathLike, wait: float = -1) -> Iterator[None]:
     """Holds a folder that threads and processes write one after the other.
 
-    One waiting writer holds the entrance and comes next. A writer that begins again at once finds
-    the entrance taken, so it cannot keep the others out.
-
     Args:
         folder: made when missing.
         wait: seconds to wait for those before; negative waits for ever.
@@ -223,14 +219,8 @@ def in_turn(folder: str | os.PathLike, wait: float = -1) -> Iterator[None]:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    until = time.monotonic() + (wait if wait >= 0 else float("inf"))
-    with _entrance(folder, until):
-        lock = FileLock(folder / LOCK_FILE, poll_interval=_POLL)
-        lock.acquire(timeout=wait if wait <= 0 else max(0.0, until - time.monotonic()))
-    try:
+    with FileLock(folder / LOCK_FILE, timeout=wait, poll_interval=_POLL):
         yield
-    finally:
-        lock.release()
 
 
 def _flush(path):
@@ -239,27 +229,3 @@ def _flush(path):
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _entrance(folder, until):
-    """Holds the folder's own descriptor: the next writer, of which there is one."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        while not _try_lock(descriptor):
-            if time.monotonic() >= until:
-                raise Timeout(str(folder))
-            time.sleep(_POLL)
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork may have the descriptor, too
-        os.close(descriptor)
-
-
-def _try_lock(descriptor):
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in _HELD  # a file system that locks no folders has no entrance
-    return True

@@ -1,8 +1,7 @@
 """One decoder of pictures to the same pixels, and those pixels as an encoder is shown them.
 
-`zoo.files.images` decodes inside of TensorFlow graphs and calls this for what TensorFlow
-reads only in part. Nothing here starts another program: Pillow opens the formats of `FORMATS` and
-no other.
+Training, evaluation, search, the server and the demo read pictures by this. Nothing here starts
+another program: Pillow opens the formats of `FORMATS` and no other.
 """
 
 import io
@@ -192,7 +191,7 @@ def _of_pillow(image, max_pixels):
 
 def _rgb(image):
     """The pixels as stored, uint8 `(height, width, 3)`."""
-    if image.mode == "CMYK":  # by TensorFlow's formula; Pillow's rounds otherwise
+    if image.mode == "CMYK":  # by TensorFlow's formula, which exports have; Pillow's differs by 1
         inks = 255 - np.asarray(image).astype(np.uint16)
         return (inks[..., :3] * inks[..., 3:] // 255).astype(np.uint8)
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG"):
@@ -258,7 +257,7 @@ def _bounded(size, max_pixels):
 
 
 def _orientation(image):
-    """1 to 8 by EXIF alone; Pillow's own reading asks XMP data as well, which graphs do not."""
+    """1 to 8 by EXIF alone, as browsers do; Pillow's own reading asks XMP data as well."""
     try:
         exif = Image.Exif()
         exif.load(image.info.get("exif"))

@@ -1,6 +1,5 @@
 """Pictures: reading, and the augmentations of the papers as stateless operations on batches."""
 
-import functools
 import math
 from collections.abc import Sequence
 
@@ -8,12 +7,6 @@ import tensorflow as tf
 
 from zoo.embeddings import Tensor
 from zoo.files.decoding import IMAGENET_MEAN, decoded
-from zoo.files.orientation import (
-    jpeg_orientation,
-    may_be_turned,
-    png_orientation,
-    upright,
-)
 from zoo.files.seeding import uniform
 
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
@@ -21,70 +14,32 @@ RESIZES = ("crop", "stretch")
 
 
 def decode(contents: Tensor) -> tf.Tensor:
-    """JPEG, PNG, GIF, BMP or WebP bytes to uint8 `(height, width, 3)`, as `decoding.decoded`.
+    """The bytes of a picture to uint8 `(height, width, 3)` by `decoding.decoded`, in a graph too.
 
-    For pipelines of this process: all but whole JPEG files is read by Pillow. `decode_portable`
-    stays within TensorFlow. Neither bounds the pixels; `decoding.check_images` does.
+    It is for pipelines of this process; `decode_portable` stays within TensorFlow.
     """
-    return _decoding()(tf.convert_to_tensor(contents, tf.string))
-
-
-@functools.cache
-def _decoding():
-    """One graph for all pipelines: tracing it again takes most of the time of opening a split.
-
-    A concrete function, since a `tf.function` is traced again wherever functions run eagerly.
-    """
-    strings = [tf.TensorSpec((), tf.string)]
-    return tf.function(_decoded, input_signature=strings, autograph=False).get_concrete_function()
+    strings = tf.convert_to_tensor(contents, tf.string)
+    image = tf.numpy_function(_decoded, [strings], tf.uint8, stateful=False)
+    return tf.ensure_shape(image, (None, None, 3))
 
 
 def _decoded(contents):
-    image = tf.cond(
-        _is_ended_jpeg(contents),
-        lambda: _jpeg(contents),
-        lambda: tf.numpy_function(decoded, [contents], tf.uint8, stateful=False),
-    )
-    image.set_shape((None, None, 3))
-    return image
-
-
-def _is_ended_jpeg(contents):
-    """Whether bytes are a JPEG that ends with its marker; TensorFlow reads none without it."""
-    return tf.cond(
-        tf.io.is_jpeg(contents),
-        lambda: tf.strings.substr(contents, -2, 2) == b"\xff\xd9",
-        lambda: False,
-    )
+    # Eagerly it is an array of one object.
+    return decoded(contents if isinstance(contents, bytes) else contents.item())
 
 
 def decode_portable(contents: Tensor) -> tf.Tensor:
-    """As `decode` by TensorFlow's operations alone, for models that leave Python.
+    """The bytes of an upright JPEG or PNG by TensorFlow alone, for models that leave Python.
 
-    Args:
-        contents: the bytes of a JPEG or PNG; TensorFlow reads some others wrongly.
+    An EXIF orientation is not read; other formats are refused or read wrongly.
     """
+    # The accurate transform gives Pillow's pixels; the default is off by one on average.
     image = tf.cond(
         tf.io.is_jpeg(contents),
-        lambda: _jpeg(contents),
-        lambda: upright(
-            tf.io.decode_png(contents, channels=3),
-            png_orientation(contents),
-        ),
+        lambda: tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE"),
+        lambda: tf.io.decode_png(contents, channels=3),
     )
-    image.set_shape((None, None, 3))
-    return image
-
-
-def _jpeg(contents):
-    # The accurate transform gives Pillow's pixels, on which most backbones were trained; the
-    # default is off by one on average.
-    image = tf.io.decode_jpeg(contents, channels=3, dct_method="INTEGER_ACCURATE")
-    return tf.cond(
-        may_be_turned(contents),
-        lambda: upright(image, jpeg_orientation(contents)),
-        lambda: image,
-    )
+    return tf.ensure_shape(image, (None, None, 3))
 
 
 def read(path: Tensor) -> tf.Tensor:
@@ -123,8 +78,7 @@ def prepare(
 ) -> tf.Tensor:
     """The bytes of a picture to what an image encoder is fed, uint8 `(size, size, 3)`.
 
-    Training, evaluation, search, the demo and the exported model all call this, so they
-    see the same pixels.
+    Training, evaluation, search, the server and the demo feed these pixels.
 
     Args:
         contents: a string scalar, the bytes of a file.

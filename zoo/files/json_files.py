@@ -17,7 +17,6 @@ import numpy as np
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 
-MOST_BYTES = 2**31  # of an unpacked file; Visual Genome's largest has 0.7 GB
 _WIDTHS = ("<f2", "<f4", "<f8", "<i4", "<i8", "|b1", "|u1", "<u8")
 
 
@@ -32,7 +31,9 @@ def read_json(path: str | os.PathLike) -> Any:
     is not JSON, with the line."""
     path = Path(path).expanduser()
     try:
-        return json.loads(_unpacked(path) if path.suffix == ".gz" else path.read_bytes())
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rb") as file:
+            return json.loads(file.read())
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file") from None
     except json.JSONDecodeError as error:
@@ -43,14 +44,6 @@ def read_json(path: str | os.PathLike) -> Any:
         raise InputError(f"{path} is not valid JSON: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _unpacked(path):
-    with gzip.open(path) as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"it unpacks to more than {MOST_BYTES:,} bytes")
-    return data
 
 
 def read_object(path: str | os.PathLike) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from zoo.errors import InputError, require
-from zoo.files.array_files import ArrayFile
 from zoo.files.tables import SEPARATORS, read_table
 from zoo.files.text_files import read_lines
 
@@ -105,15 +104,15 @@ def _array(path, name, what, rank):
                 )
             return np.load(path, mmap_mode="r", allow_pickle=False)
         if path.suffix == NPZ:
-            with ArrayFile(path) as stored:
-                ranks = {key: len(stored.shape(key)) for key in stored}
+            with np.load(path, allow_pickle=False) as stored:
+                ranks = {key: None if name else stored[key].ndim for key in stored.files}
                 return stored[_chosen(path, name, what, ranks, rank)]
         from safetensors import safe_open
 
         with safe_open(path, "np") as archive:
             ranks = {key: len(archive.get_slice(key).get_shape()) for key in archive.keys()}  # noqa: SIM118
             return archive.get_tensor(_chosen(path, name, what, ranks, rank))
-    except (InputError, MemoryError):
+    except InputError:
         raise
     except Exception as error:  # damage leads NumPy, zipfile and safetensors to a dozen kinds
         if isinstance(error, ValueError) and _is_pickle(path, str(error)):

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 
 from zoo.errors import InputError
-from zoo.files.array_files import check_hdf5, check_sizes
+from zoo.files.array_files import check_hdf5
 from zoo.files.atomic import atomic_folder
 from zoo.models.small_weights import is_int8, widen
 
@@ -56,19 +56,6 @@ def write_preset(
             shutil.copy(file, unfinished)
 
 
-def check_inflation(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuses a `.keras` file that inflates beyond what a model can be, by its headers. Raises
-    ValueError if its JSON has more than `MOST_CONFIG` bytes, or the whole archive more than 16
-    times its own size."""
-    check_sizes(archive, 16 * size + MOST_CONFIG)
-    for info in archive.infolist():
-        if info.filename.endswith(".json") and info.file_size > MOST_CONFIG:
-            raise ValueError(
-                f"{info.filename} inflates to {info.file_size:,} bytes; expected {MOST_CONFIG:,} "
-                "at most"
-            )
-
-
 def check_whole(path: pathlib.Path) -> None:
     """Compares the checksums in a `.keras` file, which Keras reads past. Raises InputError if it is
     damaged, or no such file."""
@@ -78,11 +65,10 @@ def check_whole(path: pathlib.Path) -> None:
         if not zipfile.is_zipfile(path):
             raise InputError(f"{path}: not a model: cut off or not a .keras file at all")
         with zipfile.ZipFile(path) as archive:
-            check_inflation(archive, path.stat().st_size)
             damaged = archive.testzip()
             if damaged is None and WEIGHTS_FILE in archive.namelist():
                 with archive.open(WEIGHTS_FILE) as weights:
-                    check_hdf5(weights, path.stat().st_size)
+                    check_hdf5(weights)
     except InputError:
         raise
     except OSError as error:
@@ -96,7 +82,7 @@ def check_whole(path: pathlib.Path) -> None:
 def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:
     """The model in a preset's folder. Keras reads int8 from a copy in float32."""
     path = pathlib.Path(os.path.abspath(path))
-    check_hdf5(path / WEIGHTS_FILE, (path / WEIGHTS_FILE).stat().st_size)
+    check_hdf5(path / WEIGHTS_FILE)
     is_small, has_assets = is_int8(path / WEIGHTS_FILE), (path / ASSETS).is_dir()
     if has_assets and not is_small:
         return keras.saving.load_model(path, compile=compile)

@@ -13,7 +13,7 @@ from zoo import evaluation, metrics
 from zoo.data.records.sources import Split
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.files.array_files import ArrayFile, refusing
+from zoo.files.array_files import read_arrays, refusing
 from zoo.files.atomic import atomic
 from zoo.training.resume import to_numpy
 
@@ -116,7 +116,7 @@ def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
     """
     if not Path(path).exists():
         return None
-    with ArrayFile(path) as stored, refusing(path):
+    with refusing(path), np.load(path, allow_pickle=False) as stored:
         best = json.loads(str(stored["about"]))
         return {name: best[name] for name in ("phase", "epoch", "value")}
 
@@ -137,8 +137,9 @@ def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] 
     best = read_best(path)
     if best is None:
         return None
-    with ArrayFile(path) as stored, refusing(path):
-        shapes = [stored.shape(str(i)) for i in range(len(stored) - 1)]
+    stored = read_arrays(path)
+    with refusing(path):
+        shapes = [stored[str(i)].shape for i in range(len(stored) - 1)]
         if shapes != [tuple(v.shape) for v in model.variables]:
             raise InputError(f"{path}: the best epoch is of another model; choose another --out")
         for i, variable in enumerate(model.variables):

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from zoo.data.text.captions import normalise
 from zoo.errors import InputError
-from zoo.files.array_files import ArrayFile
+from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic, remove_leftovers
 from zoo.metrics.blocks import SimilarityMatrix
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
@@ -148,17 +148,17 @@ def _read(path, key):
     if not Path(path).exists():
         return None
     try:
-        with ArrayFile(path) as file:
-            if str(file["key"]) != key:
-                print(f"{path}: of other captions; counting anew")
-                return None
-            parts = {name: file[name] for name in _DENSE}
-            for name in _SPARSE:
-                data, indices, indptr, shape = (
-                    file[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
-                )
-                parts[name] = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
+        arrays = read_arrays(path)
+        if str(arrays["key"]) != key:
+            print(f"{path}: of other captions; counting again")
+            return None
+        parts = {name: arrays[name] for name in _DENSE}
+        for name in _SPARSE:
+            data, indices, indptr, shape = (
+                arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
+            )
+            parts[name] = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
     except (InputError, ValueError, KeyError) as error:
-        print(f"{path}: not a whole file ({error}); counting anew")
+        print(f"{path}: not a whole file ({error}); counting again")
         return None
     return CiderFactors(**{**parts, "sigma": float(parts["sigma"])})
