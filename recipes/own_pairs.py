@@ -11,12 +11,10 @@
 
     pairs.csv, pairs.tsv or pairs.jsonl   a table of pictures and captions
     metadata.csv or metadata.jsonl        imagefolder
-    captions.txt, results.csv             Flickr8k and Flickr30k as on Kaggle
-    Flickr8k.token.txt                    Flickr8k as its authors publish it
+    captions.txt                          Flickr8k as on Kaggle
     dataset_flickr8k.json and others      Karpathy's
     captions_train2017.json and others    COCO's
     beach.jpg and beach.txt               a text file a picture, one caption a line
-    dataset_info.json                     a Hugging Face `datasets` folder (save_to_disk)
 
 A pretrained network of ImageNet reads the pictures and a pretrained MiniLM the captions, once; both
 stay as they are. Linear maps of their stored vectors then learn to match (InfoNCE), and after that

@@ -189,23 +189,6 @@ def _read_collection(folder):
     _ = found.names(range(len(found))), list(found.rejected())
 
 
-def _arrow(folder):
-    arrow = pytest.importorskip("pyarrow")
-    _pictures(folder / "pictures")
-    paths = sorted(set((folder / "pictures").iterdir()) - {folder / "pictures" / "5.tiff"})
-    pictures = [path.read_bytes() for path in paths]
-    shutil.rmtree(folder / "pictures")
-    kind = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
-    values = [{"bytes": picture, "path": None} for picture in pictures]
-    columns = {"image": arrow.array(values, kind), "caption": arrow.array(["a"] * len(values))}
-    table = arrow.table(columns)
-    path = str(folder / "0.arrow")
-    with arrow.OSFile(path, "wb") as file, arrow.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(table)
-    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "0.arrow"}]}))
-    (folder / "dataset_info.json").write_text("{}")
-
-
 def _vectors(folder):
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -329,7 +312,6 @@ READERS = {
     "pairs.tsv": (lambda f: _table(f, "pairs.tsv", "\t"), _reads_table("pairs.tsv")),
     "pairs.jsonl": (lambda f: _table(f, "pairs.jsonl"), _reads_table("pairs.jsonl")),
     "text files": (_text_files, _read_split),
-    "datasets folder": (_arrow, _read_split),
     "pictures": (_pictures, _read_pictures),
     "odd pictures": (_odd_pictures, _read_odd_pictures),
     "odd texts": (_odd_texts, _read_odd_texts),

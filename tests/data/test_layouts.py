@@ -26,16 +26,6 @@ def _kaggle_flickr8k(root):
     return "Kaggle's Flickr8k, captions.txt, photos in Images"
 
 
-def _kaggle_flickr30k(root):
-    inner = root / "flickr30k_images"
-    _photos(inner / "flickr30k_images")
-    rows = [f"{n}| {i}| {c}" for n in NAMES for i, c in enumerate(CAPTIONS[n])]
-    rows[3] = f"{NAMES[1]}| 1   {CAPTIONS[NAMES[1]][1]}"  # as its line 19,999 is
-    (inner / "results.csv").write_text("\n".join(["image_name| comment_number| comment", *rows]))
-    where = "flickr30k_images"
-    return f"Kaggle's Flickr30k, {where}/results.csv, photos in {where}/{where}"
-
-
 def _image_folder_csv(root):
     _photos(root)
     rows = [f'{n},"{c.replace(chr(34), chr(34) * 2)}"' for n in NAMES for c in CAPTIONS[n]]
@@ -63,22 +53,6 @@ def _karpathy(root):
     return "Karpathy's JSON, dataset_flickr8k.json, photos in Flicker8k_Dataset"
 
 
-def _token(root):
-    _photos(root / "Flickr8k_Dataset" / "Flicker8k_Dataset")
-    text = root / "Flickr8k_text"
-    text.mkdir()
-    rows = [f"{n}#{i}\t{c}" for n in NAMES for i, c in enumerate(CAPTIONS[n])]
-    (text / "Flickr8k.token.txt").write_text("\n".join([*rows, "5_e.jpg#0\tof no split"]))
-    (text / "Flickr8k.lemma.token.txt").write_text("1_a.jpg#0\ta lemma")
-    lists = {"train": NAMES[:2], "dev": NAMES[2:3], "test": NAMES[3:]}
-    for split, names in lists.items():
-        (text / f"Flickr_8k.{split}Images.txt").write_text("\n".join(names))
-    return (
-        "Flickr's token file, Flickr8k_text/Flickr8k.token.txt, "
-        "photos in Flickr8k_Dataset/Flicker8k_Dataset"
-    )
-
-
 def _coco(root):
     (root / "annotations").mkdir()
     for split, names in (("train", NAMES[:3]), ("val", NAMES[3:])):
@@ -96,20 +70,18 @@ def _coco(root):
 
 MAKERS = (
     _kaggle_flickr8k,
-    _kaggle_flickr30k,
     _image_folder_csv,
     _image_folder_of_splits,
     _karpathy,
-    _token,
     _coco,
 )
-NAMED = {"_image_folder_of_splits": [2, 1, 1], "_karpathy": [2, 1, 1], "_token": [2, 1, 1]}
+NAMED = {"_image_folder_of_splits": [2, 1, 1], "_karpathy": [2, 1, 1]}
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__.strip("_"))
 def test_each_layout_is_opened_as_it_is(make, tmp_path, capsys):
     line = make(tmp_path)
-    found = data.captioned_folder(tmp_path, skip_bad=make is _token)
+    found = data.captioned_folder(tmp_path)
     pairs = {
         (found.photos[row].rpartition("/")[2], caption)
         for row, caption in zip(found.caption_image, found.captions, strict=True)
@@ -146,9 +118,9 @@ def test_the_table_alone_and_photos_elsewhere(tmp_path):
 
 
 def test_missing_photos_are_named_the_first_three(tmp_path):
-    _kaggle_flickr30k(tmp_path)
+    _kaggle_flickr8k(tmp_path)
     for name in NAMES[:3]:
-        (tmp_path / "flickr30k_images" / "flickr30k_images" / name).unlink()
+        (tmp_path / "Images" / name).unlink()
     said = r"3 of 4 photos are missing: 1_a\.jpg, 2_b\.jpg, 3_c\.jpg$"
     with pytest.raises(InputError, match=said):
         data.captioned_folder(tmp_path)
@@ -164,7 +136,7 @@ def test_an_unknown_layout_is_one_sentence_that_lists_the_known(tmp_path):
         data.captioned_folder(tmp_path)
     said = str(caught.value)
     assert "\n" not in said
-    for name in ("pairs.csv", "metadata.csv", "captions.txt", "results.csv", "Flickr8k.token.txt"):
+    for name in ("pairs.csv", "metadata.csv", "captions.txt"):
         assert name in said
     assert "dataset_*.json" in said
     assert "captions_*.json" in said

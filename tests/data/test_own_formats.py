@@ -1,14 +1,9 @@
 """A folder of one's own in every form that is read, and its splits."""
 
-import json
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 
-from zoo import data
 from zoo.collection import list_images
 from zoo.data import own_pairs
 from zoo.errors import InputError
@@ -90,78 +85,6 @@ def test_a_photo_that_is_not_there_ends_it_unless_bad_ones_are_skipped(album):
         own_pairs.load_split(album, "train")
     splits = _splits(album, skip_bad=True)
     assert sum(records.num_images for records in splits.values()) == 10
-
-
-def _arrow(folder, pictures, captions, column="caption"):
-    """What `Dataset.save_to_disk` writes of an image column and a column of text."""
-    arrow = pytest.importorskip("pyarrow")
-    folder.mkdir(parents=True)
-    kind = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
-    table = arrow.table(
-        {
-            "image": arrow.array([{"bytes": data, "path": None} for data in pictures], kind),
-            column: arrow.array(captions),
-        }
-    )
-    path = str(folder / "data-00000-of-00001.arrow")
-    with arrow.OSFile(path, "wb") as file, arrow.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(table, max_chunksize=3)
-    state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}
-    (folder / "state.json").write_text(json.dumps(state))
-    (folder / "dataset_info.json").write_text("{}")
-
-
-def test_a_datasets_folder_of_splits(album, tmp_path):
-    pictures = [path.read_bytes() for path in sorted(album.glob("*.jpg"))]
-    root = tmp_path / "hub"
-    for name, part in (("train", slice(0, 12)), ("validation", slice(12, 16)), ("test", slice(16))):
-        several = [[f"photo {i}", f"number {i}"] for i in range(20)][part]
-        _arrow(root / name, pictures[part], several, "captions")
-    (root / "test").rename(root / "moved")
-    _arrow(root / "test", pictures[16:], [f"photo {i}" for i in range(16, 20)])
-    (root / "dataset_dict.json").write_text('{"splits": ["train", "validation", "test"]}')
-    splits = _splits(root)
-    assert [records.num_images for records in splits.values()] == [12, 4, 4]
-    assert [records.num_captions for records in splits.values()] == [24, 8, 4]
-    opened = data.open({"loader": "pairs", "root": str(root), "image_size": 16}, "test")
-    blue = opened.source.picture(3)
-    assert blue.shape == (16, 16, 3)
-    assert list(opened.records.captions) == [f"photo {i}" for i in range(16, 20)]
-
-
-def test_a_datasets_folder_without_splits_and_a_damaged_one(album, tmp_path):
-    pictures = [path.read_bytes() for path in sorted(album.glob("*.jpg"))]
-    root = tmp_path / "hub"
-    _arrow(root, pictures, [f"photo {i}" for i in range(20)])
-    assert own_pairs.load_split(root, "train").num_images == 16
-    path = root / "data-00000-of-00001.arrow"
-    path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(InputError, match="not a whole Arrow file"):
-        own_pairs.load_split(root, "train")
-    other = tmp_path / "other"
-    _arrow(other, pictures, [f"photo {i}" for i in range(20)], "title")
-    with pytest.raises(InputError, match=r"expected a column 'caption', found image, title"):
-        own_pairs.load_split(other, "train")
-
-
-def test_overwritten_pictures_of_a_datasets_folder_are_read_again(album, tmp_path):
-    pictures = [path.read_bytes() for path in sorted(album.glob("*.jpg"))]
-    size = max(map(len, pictures)) + 8
-    pictures = [data.ljust(size, b"\0") for data in pictures]  # all of one size
-    root, captions = tmp_path / "hub", [f"photo {i}" for i in range(20)]
-
-    def contents():
-        records = _splits(root)["train"]
-        found = (Path(path).read_bytes() for path in records.image_paths)
-        return dict(zip(records.captions, found, strict=True))
-
-    _arrow(root, pictures, captions)
-    first = contents()
-    assert contents() == first
-    shutil.rmtree(root)
-    _arrow(root, pictures[::-1], captions)
-    second = contents()
-    assert second == {f"photo {i}": pictures[19 - i] for i in range(20) if f"photo {i}" in first}
 
 
 def test_paths_of_windows_are_paths(tmp_path):

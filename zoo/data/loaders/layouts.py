@@ -7,17 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zoo.data.loaders import arrow_folder
 from zoo.data.loaders.coco import coco_records
 from zoo.data.loaders.gather import is_karpathy, karpathy_entries
-from zoo.data.loaders.own_rows import (
-    Row,
-    comment_rows,
-    has_text_files,
-    read_rows,
-    split_of,
-    token_rows,
-)
+from zoo.data.loaders.own_rows import Row, has_text_files, read_rows, split_of
 from zoo.data.records import Problems
 from zoo.errors import InputError
 from zoo.files.folders import is_hidden
@@ -27,13 +19,11 @@ from zoo.files.text_files import name_on_disk
 
 TABLES = ("pairs.csv", "pairs.tsv", "pairs.jsonl")
 LAYOUTS = (
-    "pairs.csv, pairs.tsv or pairs.jsonl; metadata.csv or .jsonl (imagefolder); captions.txt or "
-    "results.csv (Kaggle's Flickr8k, Flickr30k); Flickr8k.token.txt; dataset_*.json (Karpathy); "
-    "captions_*.json (COCO); a text file beside each picture (beach.jpg and beach.txt); or a "
-    "Hugging Face datasets folder"
+    "pairs.csv, pairs.tsv or pairs.jsonl; metadata.csv or .jsonl (imagefolder); captions.txt "
+    "(Kaggle's Flickr8k); dataset_*.json (Karpathy); captions_*.json (COCO); or a text file beside "
+    "each picture (beach.jpg and beach.txt)"
 )
 _METADATA = ("metadata.csv", "metadata.jsonl")
-_TOKENS = re.compile(r"(flickr\w*|results_\d+)\.token(\.txt)?", re.IGNORECASE)
 _JSON = re.compile(r"(dataset|captions)\w*\.json(\.gz)?")
 _SPLIT_FOLDERS = ("train", "validation", "valid", "val", "dev", "test")
 _DEEP, _SAMPLE = 2, 20  # folders below the table's; names that are looked for in each
@@ -72,11 +62,6 @@ def recognised(
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     images = None if images is None else _existing(images)
-    if path.is_dir() and arrow_folder.is_datasets_folder(path):
-        folder, rows = arrow_folder.pictures_folder(path), arrow_folder.read_rows
-        return Layout(
-            "a Hugging Face datasets folder", path, folder, lambda told: rows(path, columns, told)
-        )
     source = _source(path) if path.is_dir() else path
     what, rows = _reader(source, path, columns, separator)
     folder = images or _photo_folder(source, path, rows)
@@ -103,7 +88,7 @@ def _source(folder):
             return folder / name
     if _metadata_of_splits(folder):
         return folder
-    for known in ("captions.txt", "results.csv", _TOKENS, _JSON):
+    for known in ("captions.txt", _JSON):
         for place in (folder, *_folders(folder, 1)):
             found = sorted(
                 file
@@ -125,10 +110,6 @@ def _reader(source: Path, root: Path, columns: tuple[str, str], separator: Any):
         if not has_text_files(source):
             raise InputError(f"{source}: expected {LAYOUTS}; found none")
         return "a text file beside each picture", lambda told, _: read_rows(source, wanted, told)
-    if name == "results.csv" and separator is None and "|" in _first_line(source):
-        return "Kaggle's Flickr30k", lambda told, _: comment_rows(source, told)
-    if _TOKENS.fullmatch(name):
-        return "Flickr's token file", lambda told, _: token_rows(source, told)
     if ".json" in source.suffixes:
         content = read_json(source)
         if is_karpathy(content):
@@ -141,11 +122,6 @@ def _reader(source: Path, root: Path, columns: tuple[str, str], separator: Any):
     if source.suffix == ".txt":
         separator = separator or SEPARATORS[".csv"]
     return kind, lambda told, _: read_rows(source, wanted, told, separator)
-
-
-def _first_line(path):
-    with open(path, "rb") as file:
-        return file.readline(1000).decode("utf-8", "replace")
 
 
 def _metadata_of_splits(folder):

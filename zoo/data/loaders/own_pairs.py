@@ -53,12 +53,9 @@ def captioned_folder(
     | a table | `pairs.csv`, `pairs.tsv` or `pairs.jsonl` with `image` and `caption` |
     | imagefolder | `metadata.csv` or `.jsonl` with `file_name` and `text`, also in `train/` … |
     | Kaggle's Flickr8k | `captions.txt` beside `Images/` |
-    | Kaggle's Flickr30k | `results.csv` beside `flickr30k_images/` |
-    | Flickr's token file | `Flickr8k.token.txt` with its lists, or `results_20130124.token` |
     | Karpathy's JSON | `dataset_flickr8k.json`, `dataset_flickr30k.json`, `dataset_coco.json` |
     | COCO's captions | `captions_train2017.json` and others, also in `annotations/` |
     | a text file beside each picture | `beach.jpg` and `beach.txt`, a caption a line |
-    | a Hugging Face datasets folder | what `save_to_disk` wrote |
 
     Args:
         path: the folder, or the file that holds the captions.
@@ -156,8 +153,7 @@ def load(
         table: the file, `.csv` and `.tsv` with a first line that names the columns; or the folder.
         images: the folder that the paths are relative to; None: the table's own, or one below it
             that has the first pictures of the table.
-        image_column: name of the column, or key, of the path; of a `datasets` folder, of the
-            pictures.
+        image_column: name of the column, or key, of the path.
         caption_column: name of the column, or key, of the caption.
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
