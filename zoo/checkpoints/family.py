@@ -28,14 +28,8 @@ _PIECES = ("spiece.model", "sentencepiece.model", "tokenizer.model")
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """What was given to `from_checkpoint`.
-
-    Attributes:
-        arrays: the file of weights.
-        config: what `config.json` beside it says; empty without one.
-        tokenizer: a layer from strings to ids, or the path of its file, or None.
-        folder: where the file lies, with its tokenizer's perhaps; None for a file alone.
-    """
+    """What was given to `from_checkpoint`: the file, its `config.json`, its arrays and its
+    tokenizer."""
 
     arrays: WeightArrays
     config: dict[str, Any]
@@ -45,14 +39,7 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A published family.
-
-    Attributes:
-        name: as `from_checkpoint` takes it.
-        marks: names of arrays that its files have, all of them. The first family whose marks a
-            file has is the file's.
-        build: from a `Source` to a `DualEncoder` with the file's weights.
-    """
+    """A published family: how its files are recognised and built."""
 
     name: str
     marks: tuple[str, ...]
@@ -66,16 +53,8 @@ class Family:
 def check_settings(
     config: dict[str, Any], expected: dict[str, tuple[Any, ...]], known: tuple[str, ...], where: str
 ) -> None:
-    """Checks that a part of `config.json` describes a network that can be hosted exactly.
-
-    Args:
-        expected: what settings may be; a missing one is its first value.
-        known: settings with values of their own.
-        where: the file and the part, for errors.
-
-    Raises:
-        InputError: if a setting has another value, or is not known: it may change the network.
-    """
+    """Checks that a part of `config.json` describes a network that can be hosted exactly. Raises
+    InputError if a setting has another value, or is not known: it may change the network."""
     for key, value in config.items():
         if key in expected and value not in expected[key]:
             may_be = " or ".join(repr(one) for one in expected[key])
@@ -107,9 +86,8 @@ def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 
 def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
-    """ProLIP's tokenizer: SigLIP's of SentencePiece with canonical text, or CLIP's (H/14). SigLIP's
-    fills rows with its end token, as CLIP's of Hugging Face does. Raises InputError if the file is
-    no such file."""
+    """ProLIP's tokenizer: SigLIP's SentencePiece with canonical text, rows filled with its end
+    token, or CLIP's (H/14). Raises InputError if the file is no such file."""
     given = _given(source, (*_PIECES, *_MERGES))
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -146,9 +124,8 @@ def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | N
 
 
 def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
-    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s own
-    `word2idx`. Raises InputError if the file is no vocabulary, or has another number of words than
-    the network."""
+    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s `word2idx`.
+    Raises InputError if it is none, or has another number of words than the network."""
     given = _given(source, _VOCABULARIES)
     stored = source.arrays.extra.get("word2idx")
     if isinstance(given, keras.layers.Layer):

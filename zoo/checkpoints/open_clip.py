@@ -27,17 +27,8 @@ _SCALES = ("logit_scale", "logit_bias")
 
 
 def build_pcmepp(source: Source) -> DualEncoder:
-    """PCME++ for zero-shot use, of the arrays of `HfPCMEPPModel`.
-
-    Its logit −negative_scale · CSD + shift is the model's similarity, its mean Σσ² the
-    uncertainty up to a factor. What the code calls `std` is log σ².
-
-    Published under the MIT licence: `SanghyukChun/PCMEPP-ViT-B-16-CC3M-12M-RedCaps` and
-    `…-256M`, of 600 MB and more each. Compared with the official code's answers at full size.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    """PCME++ for zero-shot use, of the arrays of `HfPCMEPPModel`. Raises as
+    `zoo.from_checkpoint`."""
     arrays = source.arrays
     blocks = arrays.count("visual.uncertainty_transformer.resblocks.{}.")
     image = encoders.open_clip_image(**image_settings(source, 1, {}), variance_blocks=blocks)
@@ -72,19 +63,8 @@ def build_pcmepp(source: Source) -> DualEncoder:
 
 
 def build_prolip(source: Source) -> DualEncoder:
-    """ProLIP, of the arrays of `ProLIPHF`: B/16, L/16, SO400M/14, H/14 and LongProLIP.
-
-    Its logit s · (μᵀμ′ − ½ Σσ² − ½ Σσ′²) + b, s = exp(logit_scale), is −(s/2) · CSD + s + b of
-    unit means, which is the model's similarity. What the code calls `std` is log σ². To train it
-    further the loss is the sum over pairs, with the inclusion of images in captions.
-
-    Published under the MIT licence as `SanghyukChun/ProLIP-ViT-B-16-DC-1B-12_8B` and others.
-    B/16 is compared with the official code's answers at full size; of L/16 and LongProLIP B/16
-    names and shapes are; SO400M/14 and H/14 differ in sizes alone, and are not tested.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    """ProLIP, of the arrays of `ProLIPHF`: B/16, L/16, SO400M/14, H/14 and LongProLIP. Raises as
+    `zoo.from_checkpoint`."""
     arrays = source.arrays
     image = encoders.open_clip_image(**image_settings(source, 2, _VISION), uncertainty_token=True)
     settings = text_settings(source, "text.", 2, _PROLIP_TEXT, _EPSILON)

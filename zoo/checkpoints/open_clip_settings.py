@@ -47,10 +47,8 @@ _TEXT_KNOWN = (
 def image_settings(
     source: Source, tokens: int, expected: dict[str, tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """Options of `zoo.encoders.open_clip_image`, but for those of its variance. There are learned
-    tokens beside the patches; `expected` are further settings of `config.json`, see
-    `check_settings`. Raises InputError if `config.json` and the arrays disagree, or the network is
-    another."""
+    """Options of `zoo.encoders.open_clip_image`, but for those of its variance. Raises InputError
+    if `config.json` and the arrays disagree, or the network is another."""
     config = _part(source, "vision_cfg", {**_VISION, **expected}, _VISION_KNOWN)
     arrays = source.arrays.under("visual.")
     width, _, patch_size, _ = arrays.shape("conv1.weight")

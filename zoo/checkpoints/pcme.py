@@ -16,19 +16,8 @@ _NET = "img_enc.pie_net"
 
 
 def build(source: Source) -> DualEncoder:
-    """PCME, of the arrays of `models/pcme.py`: ResNet-152 for COCO, ResNet-50 for CUB.
-
-    The released sigmoid is sigmoid(2x) and its head is log σ, so a, b and the head's sums are
-    doubled. a and b are in the criterion's state, `criterion.negative_scale` and
-    `criterion.shift`; a file without takes the paper's initial ones.
-
-    Published under the MIT licence: `pcme_coco.pth` and `pcme_cutmix_coco.pth`, ResNet-152, about
-    400 MB each, with a pickled vocabulary. Both sizes are compared with the official code's
-    answers at full size; the vocabulary's file is read as data, without the code in it.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    """PCME, of the arrays of `models/pcme.py`: ResNet-152 for COCO, ResNet-50 for CUB. Raises as
+    `zoo.from_checkpoint`."""
     arrays = source.arrays
     name = network_name(arrays, "img_enc.cnn.")
     image = encoders.torchvision_backbone(name)
@@ -72,15 +61,7 @@ def network_name(arrays: WeightArrays, prefix: str) -> str:
 
 
 def build_pvse(source: Source) -> DualEncoder:
-    """PVSE of images and captions, of the arrays of `model.py`.
-
-    Published (MIT): yalesong/pvse. Encoders of videos (TGIF, MRW) and order embeddings are
-    refused. PIE-Net and the GRU are compared with the official code's answers at a small size, the
-    ResNet by PCME's.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    """PVSE of images and captions, of the arrays of `model.py`. Raises as `zoo.from_checkpoint`."""
     arrays = source.arrays
     check_no_order(source)
     if arrays.has("img_enc.rnn."):

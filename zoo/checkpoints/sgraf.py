@@ -12,15 +12,8 @@ _GLOBAL = "sim_enc.v_global_w"
 
 
 def build(source: Source) -> DualEncoder:
-    """A SAF or an SGR, of the states of `model.py`: `img_enc.`, `txt_enc.` and `sim_enc.`.
-
-    Published: SGRAF's checkpoints of Flickr30K and COCO (Apache-2.0), one file a module, and
-    DAA's. The paper's SGRAF averages both modules' similarities. The similarity is compared with
-    the official code's answers at a small size.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    """A SAF or an SGR, of the states of `model.py`: `img_enc.`, `txt_enc.` and `sim_enc.`. Raises
+    as `zoo.from_checkpoint`."""
     arrays = source.arrays
     if not arrays.has("txt_enc.cap_rnn.weight_ih_l0_reverse"):
         raise InputError(f"{arrays.path}: its GRU reads in one direction; expected both (--bi_gru)")

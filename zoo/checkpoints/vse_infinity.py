@@ -19,14 +19,7 @@ _COPIES = ("img_enc.backbone.base.", "img_enc.backbone.top.", f"{_RESNET}fc.")
 
 def build(source: Source) -> DualEncoder:
     """VSE∞ with BERT, of the states of `lib/vse.py`, over regions or WSL's ResNeXt at 512 pixels.
-
-    Published (MIT): woodfrog/vse_infty. The ResNet-101 of detectors and of ImageNet is refused: it
-    pools with a partial window at the border, which ours does not. The aggregator of regions is
-    compared with the official code's answers at a small size, BERT with KerasHub's conversion.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    Raises as `zoo.from_checkpoint`."""
     arrays = source.arrays
     bert = arrays.under("txt_enc.bert.")
     words, width = bert.shape("embeddings.word_embeddings.weight")

@@ -12,15 +12,8 @@ _LENGTH = 64  # the released code cuts no caption
 
 
 def build_vsepp(source: Source) -> DualEncoder:
-    """VSE++, of the states of `model.py`: a ResNet of torchvision, or stored features.
-
-    Published (Apache-2.0): `runs.tar` of fartashf/vsepp. VGG19 is refused, since the zoo has no
-    such network, and order embeddings are. The caption encoder is compared with the official
-    code's answers at a small size; a ResNet is PCME's, which is compared at full size.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    """VSE++, of the states of `model.py`: a ResNet of torchvision, or stored features. Raises as
+    `zoo.from_checkpoint`."""
     arrays = source.arrays
     check_no_order(source)
     dim, width = arrays.shape("img_enc.fc.weight")
@@ -45,13 +38,7 @@ def build_vsepp(source: Source) -> DualEncoder:
 
 def build_vsrn(source: Source) -> DualEncoder:
     """VSRN, of the states of `model.py`, with COCO's or Flickr30K's normalisations as released.
-
-    Published without a licence's text: KunpengLi1994/VSRN. Both image encoders and the caption
-    encoder are compared with the official code's answers at a small size.
-
-    Raises:
-        InputError: see `zoo.from_checkpoint`.
-    """
+    Raises as `zoo.from_checkpoint`."""
     arrays = source.arrays
     check_no_order(source)
     dim, region_dim = arrays.shape("img_enc.fc.weight")

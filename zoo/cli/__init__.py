@@ -72,20 +72,7 @@ AS_DEFAULT: Any = object()  # `differs(toy=AS_DEFAULT)`: the toy data have no va
 
 
 def differs(default: Any, **changes: Any) -> Any:
-    """A setting that a parent of the class has already, with another default.
-
-    Its help, source, toy and smoke values are the parent's where none is given. The class needs
-    `inherit` in its `__init_subclass__`, as `zoo.training.RunSettings` has it.
-
-    ```python
-    class Settings(pcme_cub.Settings):
-        dim: int = differs(1024)
-    ```
-
-    Args:
-        default: the value.
-        **changes: what of `setting` differs too; `AS_DEFAULT` takes a toy or smoke value away.
-    """
+    """A setting that a parent of the class has already, with another default."""
     return dataclasses.field(default=default, metadata={"differs": changes})
 
 
@@ -153,11 +140,7 @@ def parse(
 
 
 def run(main: Callable[..., Any], *args: Any) -> NoReturn:
-    """Calls a command line's `main` and ends the process with its exit code.
-
-    What a person can fix (`InputError`, a full disk, a missing permission) becomes one line on
-    stderr and exit code 2. Defects keep their traceback.
-    """
+    """Calls a command line's `main` and ends the process with its exit code."""
     logging.getLogger("tensorflow").setLevel(
         logging.ERROR
     )  # users cannot act on retracing warnings
@@ -186,11 +169,8 @@ def is_interactive() -> bool:
 
 
 def verbosity(shown: bool = True) -> int:
-    """Keras' `verbose` for a progress bar: 0 for nothing, 1 for a bar, 2 for one line at the end,
-    where standard output is a file or a pipe, so that it holds no control characters.
-
-    Keras itself takes every standard output of a POSIX system for a terminal.
-    """
+    """Keras' `verbose` for a progress bar: 2, one line at the end, where standard output is a file
+    or a pipe, so that it holds no control characters."""
     if not shown:
         return 0
     return 1 if is_interactive() else 2
@@ -198,12 +178,7 @@ def verbosity(shown: bool = True) -> int:
 
 @contextlib.contextmanager
 def naming(flag: str, value: Any) -> Iterator[None]:
-    """Lets an `InputError` about the value of a flag name the flag.
-
-    Args:
-        flag: `"--model"`.
-        value: what was given; None where nothing was.
-    """
+    """Lets an `InputError` about the value of a flag name the flag."""
     try:
         yield
     except InputError as error:
@@ -216,12 +191,7 @@ def naming(flag: str, value: Any) -> Iterator[None]:
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors are one line on stderr, with exit code 2.
-
-    It reports an unknown flag before anything else, with the flag that was likely meant: with
-    `--modle x` the typo is the cause, and the missing `--model` follows from it. Its help keeps the
-    lines of the description.
-    """
+    """A parser whose errors are one line on stderr, with exit code 2."""
 
     def __init__(self, *args, formatter_class=argparse.RawDescriptionHelpFormatter, **more):
         super().__init__(*args, formatter_class=formatter_class, **more)

@@ -35,14 +35,8 @@ DIVISIONS = 5  # of the test queries, each used both ways
 
 
 class Bounds(NamedTuple):
-    """An interval of finite numbers.
-
-    Attributes:
-        low: least number, or the bound below all of them where `above` is set.
-        high: largest number.
-        words: what is expected, for errors.
-        above: whether `low` itself is left out.
-    """
+    """An interval of finite numbers, described by `words` in errors; `above` leaves out `low`
+    itself."""
 
     low: float
     high: float

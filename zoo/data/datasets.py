@@ -29,9 +29,8 @@ SPLITS = ("train", "validation", "test")
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How the pictures of a split are read, as every loader of pictures takes it: `image_size`,
-    `resize` and `crop_fraction` as of `zoo.data.records.sources.pictures`; `held_out`, the split
-    that `"test"` means; `skip_bad`, whether to leave out and count what is bad."""
+    """How every loader of pictures reads a split; `held_out` is the split that `"test"` means, and
+    `skip_bad` leaves out and counts what is bad."""
 
     image_size: int = 224
     held_out: str = "test"
@@ -73,16 +72,8 @@ def of_pictures(load: Callable) -> Callable:
 
 @of_pictures
 def load_cub(split, root, captions=None, validation=None, reading=Reading()):
-    """CUB-200-2011: 150 classes to train on and 50 that training has not seen.
-
-    The validation split is the held-out images of the training classes. With a `held_out` of
-    `"val1"` to `"val3"` (`"val"` is the first) training has the classes of `"train1"` to
-    `"train3"`, and validation and test are that split. With `"seen_test"` the test is the held-out
-    images of the training classes, and validation the unseen classes, so that no epoch is chosen
-    by the test. With `validation` `"val1"` to `"val3"` training has the classes of `"train1"` to
-    `"train3"`, validation those of that split, and the test the unseen ones: what is chosen or
-    calibrated on classes that training has not seen holds better for others.
-    """
+    """CUB-200-2011: 150 classes to train on and 50 that training has not seen. Options:
+    docs/data.md."""
     root = Path(root).expanduser()
     held_out = {"val": "val1"}.get(reading.held_out, reading.held_out)
     names = {"train": "trainval", "validation": "seen_test", "test": held_out}
@@ -104,9 +95,7 @@ def load_cub(split, root, captions=None, validation=None, reading=Reading()):
 @of_pictures
 def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Reading(64)):
     """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known.
-
-    `more_classes` of `toy_birds.generate` are to train on alone.
-    """
+    `more_classes` of `toy_birds.generate` are to train on alone."""
     sizes = {"more_classes": more_classes} if more_classes else {}
     if root is None:  # folders of one name, since the test is the same
         root = cache_folder(*([f"more_classes_{more_classes}"] if sizes else []), "toy_birds")
@@ -121,12 +110,7 @@ def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Re
 def load_few_classes(
     split, num_classes=None, root=None, captions=None, classes=None, reading=Reading()
 ):
-    """A few classes of CUB, or without `root` of Toy Birds, seen and unseen in training.
-
-    They are the `num_classes` first of those that training has, or `classes`, by name or number
-    and name, out of all. Every fourth image of a class is held out, for validation and test alike:
-    a model of the plane is drawn with images that it has not seen, of classes that it has.
-    """
+    """A few classes of CUB, or without `root` of Toy Birds, seen and unseen in training."""
     if (num_classes is None) == (classes is None):
         raise InputError(
             f"data: one of `num_classes` and `classes` must be given; received {num_classes} and "
@@ -180,11 +164,7 @@ def load_flickr30k(split, root, reading=Reading()):
 
 
 def load_regions(split, root, held_out="test", skip_bad=False):
-    """Precomputed regions in SCAN's files, which `root` holds, see `zoo.data.regions`.
-
-    The test images are those of `testall`, where there are such files: COCO's 5,000, of which
-    `test` is the first fifth.
-    """
+    """Precomputed regions in SCAN's files, which `root` holds, see `zoo.data.regions`."""
     root = Path(root).expanduser()
     test = "testall" if (root / "testall_ims.npy").exists() else "test"
     name = {"train": "train", "validation": "dev", "test": test if held_out == "test" else "dev"}
@@ -224,11 +204,7 @@ def load_pairs(
     images=None,
     reading=Reading(),
 ):
-    """Pictures and captions of one's own; see `zoo.data.captioned_folder` for what `root` holds.
-
-    One image in ten is for validation and one in ten for the test, up to 5,000 each, unless a
-    column `split` says which; which ones follows from the seed.
-    """
+    """Pictures and captions of one's own; see `zoo.data.captioned_folder` for what `root` holds."""
     name = "validation" if split == "test" and reading.held_out == "val" else split
     names = (image_column, caption_column, separator, images)
     records = own_pairs.load_split(root, name, held_out_share, seed, reading.skip_bad, *names)

@@ -23,12 +23,8 @@ def parts_of(embedding, name="embedding"):
 
 
 def as_arrays(embedding, name="embedding"):
-    """An embedding as `as_embedding` takes it, token sequences excepted, as a dict of checked NumPy
-    arrays, float32; a mask stays boolean.
-
-    Raises:
-        ValueError: if it is no embedding, its parts do not fit, or it holds NaN or infinities.
-    """
+    """An embedding, no token sequence, as a dict of checked float32 arrays; a mask stays boolean.
+    Raises ValueError if it is none, its parts do not fit, or it has NaN or infinities."""
     arrays = parts_of(embedding, name)
     if "mean" not in arrays and "elements" not in arrays:
         raise ValueError(f"`{name}` must have vectors to search by; received a token sequence")
@@ -93,11 +89,8 @@ def unit(vectors):
 
 
 def products(queries, rows):
-    """Inner products of `(Q, dim)` and `(n, dim)`, `(Q, n)`.
-
-    BLAS' threads spin for some 40 ms after a product, which costs a server of single questions more
-    than their answers. So small products keep to the calling thread.
-    """
+    """Inner products of `(Q, dim)` and `(n, dim)`, `(Q, n)`. BLAS' threads spin for 40 ms after a
+    product, so small ones keep to the calling thread."""
     if len(queries) <= _FEW and queries.size * len(rows) <= _SMALL:
         return np.vecdot(queries[:, None], rows)
     return queries @ rows.T

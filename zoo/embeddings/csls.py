@@ -13,30 +13,7 @@ _RUN = 10  # columns of which the largest is looked at first
 
 
 class CorrectedSpace:
-    """A `SearchSpace` in which an item that is near to many questions is further away.
-
-    With v the value that FAISS compares and r the mean value of an item's ten nearest questions of
-    a bank, items are ranked by v − r/2: CSLS, 2 v(q, g) − r(g) − r(q), of which r(q) is one number
-    for all items of a question.
-
-    | metric | gallery | query | FAISS' value | offset |
-    |---|---|---|---|---|
-    | `"inner_product"` | [x, −r/2] | [q, 1] | v − r/2 | 0 |
-    | `"l2"` | [x, √((c − r)/2)] | [q, 0] | v − r/2 + c/2 | −c/2 |
-
-    So a flat search is exact, and what follows from vectors follows: moments, scores of single
-    pairs, other engines. Scores are those of v − r/2 and do not depend on c, the largest r
-    that is told apart; r depends on the item and the bank alone, not on the gallery.
-
-    Attributes:
-        name, metric, offset: as of the `SearchSpace`.
-        base: the `SearchSpace`.
-        bank: `(B, dim')` float32, the questions in its coordinates.
-        ceiling: c; 0 for inner products.
-
-    Reference: Lample, Conneau, Ranzato, Denoyer and Jégou, "Word translation without parallel
-        data", ICLR 2018, section 2.3.
-    """
+    """A `SearchSpace` in which an item that is near to many questions is further away."""
 
     def __init__(self, base: SearchSpace, bank: np.ndarray, ceiling: float):
         self.base, self.bank, self.ceiling = base, np.ascontiguousarray(bank, np.float32), ceiling
@@ -45,18 +22,7 @@ class CorrectedSpace:
 
     @classmethod
     def of(cls, base, score, questions, gallery):
-        """The space of a bank of questions, for a gallery that begins with some items.
-
-        Args:
-            base: the `SearchSpace` of the index.
-            score: of the similarity, see `zoo.similarities.Similarity.scorer`.
-            questions: embeddings; of more than `MOST` a part is kept.
-            gallery: the first items, a dict of arrays, which tell the ceiling.
-
-        Raises:
-            ValueError: if there are fewer than `LEAST` questions, they do not fit the gallery, or
-                the similarity's score is not a straight line in what FAISS compares.
-        """
+        """The space of a bank of questions, for a gallery that begins with some items."""
         questions = as_arrays(questions, "hubs")
         if length(questions) < LEAST:
             raise ValueError(
@@ -116,12 +82,8 @@ class CorrectedSpace:
         return -straight_line(score)[0] * self._nearness(self.base.gallery(arrays), left_out) / 2
 
     def left_out(self, queries, rows, count):
-        """The rows of the bank that are questions for each of `count` items, `(count, n)`, −1
-        padded. `rows` `(Q, m)` are the items that each of Q probes wants, −1 where it wants fewer.
-
-        A probe's own item was not there when its questions were asked: they are no questions of
-        others.
-        """
+        """Rows of the bank that are questions for each of `count` items, `(count, n)`, −1 padded. A
+        probe's questions do not count: its own item was not there when they were asked."""
         vectors = np.ascontiguousarray(self.base.queries(queries), np.float32)
         asked = np.array([self._rows.get(row.tobytes(), -1) for row in vectors])
         pairs = np.stack([rows.ravel(), np.repeat(asked, rows.shape[1])], axis=1)
@@ -164,10 +126,8 @@ def padded(items, rows, count):
 
 
 def _largest(values, count):
-    """The columns of the largest values of each row, `(rows, count)`.
-
-    They are in the runs of columns whose largest are the largest, so few have to be sorted.
-    """
+    """The columns of the largest values of each row, `(rows, count)`. They are in the runs of
+    columns whose largest are the largest, so few have to be sorted."""
     runs = values.shape[1] // _RUN
     if runs < 2 * count:
         return np.argpartition(values, -count, axis=1)[:, -count:]

@@ -7,21 +7,15 @@ from zoo.embeddings import elements, gaussian, points
 
 def gaussian_pair(images, captions):
     """Checked `(mean, log_variance)` of both sides, float32 `(N, dim)` twice and `(M, dim)` twice.
-
-    Raises:
-        ValueError: if one side is not a Gaussian or the dimensions differ.
-    """
+    Raises ValueError if one side is not a Gaussian or the dimensions differ."""
     images, captions = gaussian(images, "images"), gaussian(captions, "captions")
     _check_dim(images[0], captions[0])
     return images, captions
 
 
 def gaussian_rows(first, second, names):
-    """As `gaussian_pair`, of Gaussians that belong together row by row.
-
-    Raises:
-        ValueError: as `gaussian_pair`, or if they are not as many; it calls them by their names.
-    """
+    """As `gaussian_pair`, of Gaussians that belong together row by row. Raises ValueError as
+    `gaussian_pair`, or if they are not as many; it calls them by their names."""
     (mean, log), (other, other_log) = gaussian_pair(first, second)
     if None not in (mean.shape[0], other.shape[0]) and mean.shape != other.shape:
         raise ValueError(
@@ -32,11 +26,8 @@ def gaussian_rows(first, second, names):
 
 
 def point_pair(images, captions):
-    """Checked points, float32 `(N, dim)` and `(M, dim)`; a Gaussian is replaced by its mean.
-
-    Raises:
-        ValueError: if a set was given or the dimensions differ.
-    """
+    """Checked points, float32 `(N, dim)` and `(M, dim)`; a Gaussian is replaced by its mean. Raises
+    ValueError if a set was given or the dimensions differ."""
     images, captions = points(images, "images"), points(captions, "captions")
     _check_dim(images, captions)
     return images, captions
@@ -44,10 +35,7 @@ def point_pair(images, captions):
 
 def element_pair(images, captions):
     """Checked `(elements, mask)` of both sides, `(N, K, dim)` and `(M, L, dim)`; masks or None.
-
-    Raises:
-        ValueError: if one side is not a set, the dimensions differ or a mask does not fit.
-    """
+    Raises ValueError if one side is not a set, the dimensions differ or a mask does not fit."""
     sides = elements(images, "images"), elements(captions, "captions")
     _check_dim(sides[0][0], sides[1][0])
     for name, (values, mask) in zip(("images", "captions"), sides, strict=True):
@@ -70,23 +58,14 @@ def outer_sum(rows, columns):
 
 
 def common_centre(a, b):
-    """A constant `(1, dim)` amid both batches; subtracting it leaves differences as they are.
-
-    Products of large, nearly equal numbers lose digits, so whatever depends on differences only is
-    computed about this point. Any point amid the data does, so the first rows are enough. With one
-    row on each side it is their midpoint. No gradient.
-    """
+    """A constant `(1, dim)` amid both batches; subtracting it leaves differences as they are."""
     some = slice(64), slice(None)  # a tuple, as symbolic tensors take no bare slice
     centre = ops.mean(a[some], axis=0, keepdims=True) + ops.mean(b[some], axis=0, keepdims=True)
     return ops.stop_gradient(0.5 * centre)
 
 
 def about_common_centre(images, captions):
-    """Two `gaussian_pair` sides, shifted and scaled alike per dimension, and log(scale²).
-
-    Divergences do not change when both means move together, nor when both are scaled with their
-    deviations. About a common centre fewer digits cancel and nothing overflows.
-    """
+    """Two `gaussian_pair` sides, shifted and scaled alike per dimension, and log(scale²)."""
     (image_mean, image_log), (caption_mean, caption_log) = images, captions
     mean, log = common_centre(image_mean, caption_mean), common_centre(image_log, caption_log)
     inverse = ops.exp(-0.5 * log)
@@ -98,13 +77,7 @@ def about_common_centre(images, captions):
 
 
 def squared_distance(a, b):
-    """‖a_i − b_j‖² of `(N, dim)` and `(M, dim)` by one matrix product: `(N, M)`, ≥ 0.
-
-    The absolute error is a few float32 roundings of ‖a_i‖² + ‖b_j‖² about the common centre, so a
-    far shift of everything costs nothing, and what is left below zero is clamped. On GPUs this
-    needs true float32 products: with TensorFloat-32, TensorFlow's default there, the roundings are
-    of 2⁻¹¹ (`tf.config.experimental.enable_tensor_float_32_execution(False)`).
-    """
+    """‖a_i − b_j‖² of `(N, dim)` and `(M, dim)` by one matrix product: `(N, M)`, ≥ 0."""
     return joint_squared_distance([(a, b)])
 
 
@@ -138,11 +111,8 @@ def sizes(x):
 
 
 def elements_first(x):
-    """`(batch, elements, dim)` to `(elements · batch, dim)`.
-
-    After the product of two of these every reduction over elements runs over an outer axis, along
-    contiguous memory.
-    """
+    """`(batch, elements, dim)` to `(elements · batch, dim)`. After the product of two of these
+    every reduction over elements runs over an outer axis, along contiguous memory."""
     return ops.reshape(ops.transpose(x, (1, 0, 2)), (-1, x.shape[-1]))
 
 

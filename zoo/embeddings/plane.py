@@ -7,13 +7,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Plane:
-    """A plane in the space of embeddings and the projection onto it.
-
-    Args:
-        origin: `(dim,)`, the point that becomes (0, 0).
-        axes: `(dim, 2)`, orthonormal columns.
-        explained: `(2,)`, share of the variance of the means along each axis; None for the space.
-    """
+    """A plane in the space of embeddings and the projection onto it."""
 
     origin: np.ndarray
     axes: np.ndarray
@@ -27,18 +21,8 @@ class Plane:
 
 
 def principal_plane(mean: np.ndarray) -> "Plane":
-    """The plane of the two main directions of the means; the space itself if it has two.
-
-    ```python
-    plane = principal_plane(np.random.rand(20, 8))
-    ```
-
-    Args:
-        mean: `(n, dim)` with `dim` ≥ 2.
-
-    Raises:
-        ValueError: if there are fewer than two dimensions or items.
-    """
+    """The plane of the two main directions of the means; the space itself if it has two. Raises
+    ValueError if there are fewer than two dimensions or items."""
     mean = np.asarray(mean, float)
     if mean.ndim != 2 or min(mean.shape) < 2:
         raise ValueError(f"`mean` must be (n, dim), both at least 2; received shape {mean.shape}")
@@ -52,11 +36,7 @@ def principal_plane(mean: np.ndarray) -> "Plane":
 
 
 def ellipse_axes(covariance, confidence=0.95):
-    """Full widths, heights and angles of the ellipses that hold a share of each Gaussian.
-
-    Of covariances `(n, 2, 2)`: three `(n,)` arrays; the angle of the width to the x axis in
-    degrees.
-    """
+    """Full widths, heights and angles of the ellipses that hold a share of each Gaussian."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"`confidence` must be in (0, 1); received {confidence}")
     # The squared Mahalanobis radius of two dimensions is exponential with mean 2.

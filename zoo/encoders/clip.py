@@ -157,17 +157,8 @@ def clip_text(
 
 
 def clip_blocks(backbone: keras.Model) -> list[list[keras.layers.Layer]]:
-    """The transformer blocks of a CLIP backbone from the input to the output.
-
-    For `rates_by_depth`: B has 12, L has 24. A block of the variance stands beside the one it was
-    copied from. Embeddings and norms belong to no block.
-
-    Args:
-        backbone: of `clip_image` or `clip_text`; any other has no blocks.
-
-    Returns:
-        A list of lists of layers.
-    """
+    """The transformer blocks of a CLIP backbone from the input to the output. Returns a list of
+    lists of layers."""
     layers = list(backbone.layers)
     layers += [part for layer in layers for part in getattr(layer, "layers", ())]
     layers += [part for layer in layers for part in getattr(layer, "encoder_layers", ())]

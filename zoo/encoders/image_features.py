@@ -51,9 +51,8 @@ def image_features(
 
 
 def positions(output: Embedding | Tensor) -> tuple[Tensor, Tensor | None]:
-    """The local features of a backbone's output `(batch, positions, channels)`, and their mask or
-    None: of a map `(batch, height, width, channels)`, a sequence, or a dict with `"features"` and
-    `"mask"`."""
+    """Local features of a backbone's output, `(batch, positions, channels)`, and their mask or
+    None. The output is a map, a sequence, or a dict with `"features"` and `"mask"`."""
     mask = None
     if isinstance(output, dict):
         output, mask = output["features"], output.get("mask")

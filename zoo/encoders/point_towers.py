@@ -180,10 +180,7 @@ def hub_scaling(converter: keras.layers.Layer) -> PictureScaling:
 
 def resizing_of_tower(encoder: keras.layers.Layer) -> dict:
     """How pictures are to be shown to an image encoder that says it, for `zoo.data.images.prepare`.
-
-    Returns:
-        `{"mode", "crop_fraction"}`, or an empty dict of an encoder that says nothing.
-    """
+    Returns `{"mode", "crop_fraction"}`, or an empty dict of an encoder that says nothing."""
     for layer in getattr(encoder, "layers", ()):
         if isinstance(layer, PictureScaling):
             return {"mode": layer.resize, "crop_fraction": layer.crop_fraction}

@@ -30,10 +30,8 @@ OPTIONAL = FILES[:1]
 
 @keras.saving.register_keras_serializable(package="halo")
 class Frozen(keras.Model):
-    """A Functional model that is not trained, nor after it was loaded.
-
-    Keras itself forgets, when it loads a layer made of layers, that the inner ones were frozen.
-    """
+    """A Functional model that is not trained, nor after it was loaded. Keras itself forgets, when
+    it loads a layer made of layers, that the inner ones were frozen."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -193,9 +191,8 @@ def _hub_blocks(network):
 
 
 def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
-    """The folder of a checkpoint, or that of a name on Hugging Face, `"all-MiniLM-L6-v2"` or
-    `"intfloat/e5-small-v2"`, which is fetched the first time it is named. Raises InputError if
-    there is no such folder, and nothing of that name can be fetched."""
+    """The folder of a checkpoint; one named on Hugging Face, such as `"intfloat/e5-small-v2"`, is
+    fetched once. Raises InputError if there is no folder and nothing can be fetched."""
     path = pathlib.Path(os.fspath(name_or_folder)).expanduser()
     name = str(name_or_folder)
     is_name = name.count("/") <= 1 and not name.startswith((".", "/", "~"))

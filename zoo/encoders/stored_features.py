@@ -91,19 +91,8 @@ def regions(
 def regions_and_hidden(
     region_dim: int, hidden_dim: int, num_regions: int | None = None
 ) -> keras.Model:
-    """Regions beside the hidden layer of an MLP on them: a linear map of both is VSE∞'s residual.
-
-    Args:
-        region_dim: channels of a region's feature.
-        hidden_dim: of the hidden layer, with BatchNorm.
-        num_regions: as of `regions`.
-
-    Returns:
-        A Functional `keras.Model` named `"backbone"` from regions `(batch, num_regions,
-        region_dim)` to `"features"` `(batch, num_regions, region_dim + hidden_dim)` and `"mask"`.
-
-    Reference: VSE∞ (Chen et al., CVPR 2021), section 4.1.
-    """
+    """Regions beside the hidden layer of an MLP on them: a linear map of both is VSE∞'s
+    residual."""
     inputs = keras.Input((num_regions, region_dim), name="images")
     mask = RegionMask(name="mask")(inputs)
     hidden = layers.Dense(hidden_dim, name="hidden")(inputs)
@@ -115,9 +104,8 @@ def regions_and_hidden(
 
 @keras.saving.register_keras_serializable(package="halo")
 class RegionMask(layers.Layer):
-    """Where there is a region, bool `(batch, num_regions)`: rows of `(batch, num_regions,
-    channels)` that are not all zeros. A training step leaves out `drop_rate` of them, never all of
-    an image."""
+    """Bool `(batch, num_regions)`, True for rows of the regions that are not all zeros. A training
+    step leaves out `drop_rate` of them, never all of an image."""
 
     def __init__(self, drop_rate: float = 0.0, seed: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)

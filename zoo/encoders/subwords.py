@@ -22,14 +22,7 @@ _PUNCTUATION = r"[!-/:-@\[-`{-~]"  # Python's `string.punctuation`
 
 
 class SubwordTokenizer(keras.layers.Layer):
-    """Strings `(batch,)` to int32 rows `(batch, max_words)` of start, tokens, end and padding.
-
-    Args:
-        tokenizer: KerasHub's, from strings `(batch,)` to ragged ids.
-        ends: the ids of the start and of the end; None where there is none.
-        max_words: the length of every row; longer captions are cut before the end.
-        padding: the id that fills a row.
-    """
+    """Strings `(batch,)` to int32 rows `(batch, max_words)` of start, tokens, end and padding."""
 
     def __init__(self, tokenizer, ends, max_words, padding=0, **kwargs):
         if max_words < 3:
@@ -61,11 +54,8 @@ class SubwordTokenizer(keras.layers.Layer):
         return tf_text.normalize_utf8(text, "NFC")
 
     def clip_tokens(self, text):
-        """As `tokens`, of KerasHub's tokenizer of CLIP.
-
-        In a graph it neither lowers letters nor takes digits apart nor splits at CLIP's own
-        places, so it gets the pieces one by one.
-        """
+        """As `tokens`, of KerasHub's tokenizer of CLIP. In a graph it neither lowers letters nor
+        takes digits apart nor splits at CLIP's own places, so it gets the pieces one by one."""
         text = tf.strings.lower(self.normalise(text), encoding="utf-8")
         text = tf.strings.regex_replace(text, _CLIP, r" \1 ")
         pieces = tf.strings.split(tf.strings.regex_replace(text, f"[{SPACE}]+", " "))
@@ -93,16 +83,7 @@ class SubwordTokenizer(keras.layers.Layer):
 @keras.saving.register_keras_serializable(package="halo")
 class HubTokenizer(SubwordTokenizer):
     """Strings to ids as a KerasHub preprocessor makes them, the same in eager and in graph mode.
-
-    Saved with its vocabulary in whatever model holds it.
-
-    Args:
-        tokenizer: KerasHub's `CLIPTokenizer`, or one of SentencePiece.
-        max_words, ends, padding: of `SubwordTokenizer`; SigLIP's padding is the end's id.
-        cleaning: of the text. `"clip"` is that of CLIP; `"lower"` lowers ASCII letters, as
-            MetaCLIP 2; `"canonical"` takes out punctuation too, as KerasHub's SigLIP; `"web"` is
-            OpenCLIP's and big_vision's: `_` is a space, all letters are lowered; `"nothing"`.
-    """
+    Saved with its vocabulary in whatever model holds it."""
 
     def __init__(
         self,

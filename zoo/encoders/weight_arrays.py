@@ -24,10 +24,8 @@ COUNTERS = ("num_batches_tracked", "position_ids", "attn_mask")
 
 
 def open_weights(path):
-    """`(stored, extra)`: the arrays of a file with one of `SUFFIXES`, and what a file of PyTorch
-    holds beside them. `stored` iterates over names, `stored[name]` reads an array, and
-    `stored.shape(name)` its shape alone. Raises InputError if the file cannot be read,
-    holds code, or needs the torch that is not installed."""
+    """`(stored, extra)`: the arrays of a weights file by name, with `stored.shape(name)`, and what
+    PyTorch's files hold beside. Raises InputError if it cannot be read or holds code."""
     if path.suffix in TORCH:
         return _read_torch(path)
     try:
@@ -81,9 +79,8 @@ class _Tensors:
 
 
 def load_weights(model, path):
-    """Loads a `.weights.h5` file (`model.save_weights`) or a legacy `.h5` one into a built model.
-    Raises InputError if there is no such file, its name ends otherwise, it is not HDF5, or its
-    weights are not those of `model`."""
+    """Loads `.weights.h5`, or a legacy `.h5`, into a built model. Raises InputError if it is no
+    such file, or its weights are not those of `model`."""
     path = pathlib.Path(os.fspath(path)).expanduser()
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected the weights of {model.name!r}")
@@ -106,24 +103,8 @@ def load_weights(model, path):
 
 
 class WeightArrays:
-    """The arrays of a weights file by name, as float32, with errors that name the file.
-
-    A safetensors file stays on the disk, mapped, and `get` reads one array. Half precision, float16
-    or bfloat16, becomes float32.
-
-    Args:
-        path: a `.safetensors` or `.npz` file; or a file of PyTorch (`.pth`), which needs torch and
-            is read by `torch.load(weights_only=True)`, so no code in it runs.
-        expected: what the file should hold, for the error where there is none.
-        prefix: the start of the names that belong to this network, which `get` and `has` add.
-
-    Attributes:
-        extra: of a file of PyTorch, what its top level holds beside arrays, such as `word2idx`.
-
-    Raises:
-        InputError: if there is no such file, it cannot be read, or it holds code.
-        MissingPackageError: if the file needs torch, and it is not installed.
-    """
+    """Arrays of a weights file by name, float32, with errors that name the file; PyTorch's are read
+    by `weights_only=True`, so no code runs. `prefix` begins the names of this network."""
 
     def __init__(self, path: str | os.PathLike, expected: str, prefix: str = ""):
         self.path = pathlib.Path(os.fspath(path)).expanduser()

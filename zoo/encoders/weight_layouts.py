@@ -24,17 +24,8 @@ def fill(
     ignored: tuple[str, ...] = COUNTERS,
     complete: bool = True,
 ) -> None:
-    """Gives a network its weights, one array after the other.
-
-    Args:
-        entries: of all variables of the network.
-        network: its name, for errors.
-        ignored: starts or ends of names that may be left over.
-        complete: whether other arrays must not be left over; else the file holds more networks.
-
-    Raises:
-        InputError: if arrays are missing, left over, not finite or of another shape.
-    """
+    """Gives a network its weights, one array after the other. Raises InputError if arrays are
+    missing, left over, not finite or of another shape."""
     entries = list(entries)
     arrays.require([name for entry in entries for name in entry.names], network)
     if complete:

@@ -27,18 +27,15 @@ MOST_CAPTIONED = 1000  # photos that teach what else fits
 
 
 def fitted(answers: Answers) -> Confidence:
-    """A `Confidence` of some queries, with their uncertainty where they have one.
-
-    A ValueError if nothing can be learnt: too few queries, hardly one right or wrong.
-    """
+    """A `Confidence` of some queries, with their uncertainty where they have one. Raises ValueError
+    if nothing can be learnt: too few queries, hardly one right or wrong."""
     penalty = max(0.01, SHRINKAGE / len(answers))  # 0.01 is the least of `fit` too
     return Confidence.fit(answers.scores, answers.correct, answers.uncertainty, penalty=penalty)
 
 
 def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
     """The probability of each query, by a `Confidence` that was learnt without its fifth of them;
-    raises as `fitted`.
-    """
+    raises as `fitted`."""
     probability = np.empty(len(answers))
     order = np.random.default_rng(seed).permutation(len(answers))
     for fold in np.array_split(order, 5):
@@ -164,17 +161,7 @@ def captioned_of(
     model: DualEncoder,
     probes: Probes,
 ) -> Captioned | None:
-    """What a split that training has not seen teaches of other items than the wanted one.
-
-    None of drawn scenes, whose matches are known, of stored vectors, and where photos are few or
-    have one caption each.
-
-    Args:
-        encoded, split: the `EncodedSplit` and the `zoo.data.Split`.
-        similarity: the model's layer.
-        model: the `DualEncoder` that reads texts.
-        probes: of the same split, which travel with the model.
-    """
+    """What a split that training has not seen teaches of other items than the wanted one."""
     records = encoded.records
     enough = records.num_images >= LEAST_CAPTIONED
     several = enough and np.median(np.bincount(records.caption_image)) >= 2

@@ -47,21 +47,7 @@ KNOWN = 0.5  # share of the captions' stems that the bank has to know
 
 @dataclasses.dataclass(frozen=True)
 class Captioned:
-    """Photos with captions that a model has encoded, for `learn_fits`.
-
-    Attributes:
-        images, captions: embeddings, dicts of arrays, of N photos and M captions.
-        owners: `(M,)`, the row of each caption's photo.
-        texts: M strings.
-        sentences: `(M, dim)`, the captions by the oracle's sentence encoder.
-        similarity: the model's layer.
-        encode: from strings to their embedding by the model, a dict of arrays.
-        name: of the photos.
-        reference: by direction, the embeddings of the items that travel with the model as its
-            probes; a question's best scores over them are a feature of presence. None: the photos
-            and captions themselves.
-        sentences_of: the sentence encoder, from strings to vectors.
-    """
+    """Photos with captions that a model has encoded, for `learn_fits`."""
 
     images: dict[str, np.ndarray]
     captions: dict[str, np.ndarray]
@@ -78,21 +64,8 @@ class Captioned:
 def learn_fits(
     captioned: Captioned, bank: CaptionBank | None = None, seed: int = 0
 ) -> dict[str, Fits]:
-    """The `zoo.confidence.Fits` of a model, both ways.
-
-    Args:
-        captioned: `Captioned` photos that training has not seen, several captions each.
-        bank: counts of stems; None for the packaged one.
-        seed: of all that is drawn.
-
-    Returns:
-        A dict from `"t2i"` and `"i2t"` to `Fits`, and from `"corrected_t2i"` and
-        `"corrected_i2t"` to those of scores that are corrected for hubs, where that finds more.
-
-    Raises:
-        ValueError: if there are fewer than 60 photos, or they have one caption each: nothing then
-            says what else fits.
-    """
+    """The `zoo.confidence.Fits` of a model, both ways. Raises ValueError if there are fewer than 60
+    photos, or they have one caption each: nothing then says what else fits."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)
     if count < LEAST or np.median(captions) < 2:
@@ -167,9 +140,7 @@ class _Learner:
 
     def correct(self):
         """Corrects the scores for hubs by the probes' questions; whether more find their own first.
-
-        Questions of a photo do not count for its own items.
-        """
+        Questions of a photo do not count for its own items."""
         space, score = space_of(self.items, self.captioned.similarity), None
         if space is not None:
             score = self.captioned.similarity.scorer()

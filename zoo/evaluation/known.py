@@ -30,19 +30,8 @@ def known_queries(
     seed: int = 0,
     whole: DualEncoder | None = None,
 ) -> dict[str, KnownQueries]:
-    """What is usual of queries, images and captions.
-
-    Args:
-        model: a `DualEncoder`.
-        train: the `zoo.data.Split` that it was trained on.
-        held_out: an `EncodedSplit` of images and captions that training has not seen.
-        seed: of what is drawn.
-        whole: the model with its frozen backbone of captions, where `model` reads stored vectors.
-
-    Returns:
-        A dict from `"i2t"` and `"t2i"` to `zoo.confidence.KnownQueries`; a direction with fewer
-        than 99 held-out queries is left out.
-    """
+    """What is usual of queries, images and captions. Returns a dict from `"i2t"` and `"t2i"` to
+    `zoo.confidence.KnownQueries`; a direction with fewer than 99 held-out queries is left out."""
     rng = np.random.default_rng(seed)
     spelled = spells_words(model)
     images = _some(rng, train.records.num_images, MOST["images"])
@@ -97,19 +86,7 @@ def known_texts(
     seed: int = 0,
     most: int = TEXTS,
 ) -> KnownQueries:
-    """What is usual of texts that a tokenizer spells out of pieces, see `SeenTexts`.
-
-    Of captions and of the phrases in them `most` each are kept and half as many teach the
-    direction, beside as many made-up texts. Half of the held-out texts are phrases too, since
-    people ask in phrases. Some 5 `most` short texts are encoded.
-
-    Args:
-        encode: from token ids `(n, max_words)` to an embedding.
-        tokenizer: with `word_ids`.
-        captions, held_out: of training, and captions that training has not seen.
-        seed: of what is drawn.
-        most: as above.
-    """
+    """What is usual of texts that a tokenizer spells out of pieces, see `SeenTexts`."""
     rng = np.random.default_rng(seed)
 
     def drawn(texts, count):
@@ -144,15 +121,7 @@ def query_facts(
     model: DualEncoder, embeddings: Embedding, texts: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """What `KnownQueries` asks of queries: `known.declined(**query_facts(model, asked, texts))`.
-
-    Args:
-        model: whose tokenizer counts words; one of vectors has none, and no words are counted.
-        embeddings: of the queries, a dict of arrays.
-        texts: the captions themselves, or None for images.
-
-    Returns a dict of `means` and, of captions, `words` and `unknown`, see
-    `zoo.confidence.words.unknown_words`.
-    """
+    Texts are those of the captions, None of pictures."""
     words = unknown = None
     if texts is not None and model.tokenizer is not None:
         words, unknown = unknown_words(model.tokenizer, texts)

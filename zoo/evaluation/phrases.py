@@ -15,8 +15,7 @@ _ARTICLES = {"a", "an", "the", "one", "two", "three", "some", "his", "her", "the
 
 def nouns_of(captions: Sequence[str]) -> set[str]:
     """Words that English captions use as nouns: they follow articles, and no word of a name
-    follows.
-    """
+    follows."""
     places, after, before = Counter(), Counter(), Counter()
     for caption in captions:
         words = words_of(caption)
@@ -39,11 +38,8 @@ def nouns_of(captions: Sequence[str]) -> set[str]:
 def short_questions(
     captions: Sequence[str], rng: np.random.Generator, each: int, nouns: set[str] | None = None
 ) -> list[str]:
-    """Questions of one, two and three content words, cut out of captions so that a noun ends them.
-
-    At most `each` of a length; nouns default to `nouns_of` these captions. Distinct strings in
-    lower case, the shorter ones first.
-    """
+    """Questions of one, two and three content words, cut out of captions so that a noun ends
+    them."""
     found, nouns = {}, nouns_of(captions) if nouns is None else nouns
     for count in range(1, MOST_WORDS + 1):
         kept = {}
@@ -79,14 +75,7 @@ _LEADING = {"a", "an", "the"}
 
 def phrases(captions, rng, longest=LONGEST):
     """A phrase of each caption: up to `longest` words in a row, cut to an article and content
-    words.
-
-    ```python
-    zoo.evaluation.phrases.phrases(["A black dog runs on the beach."], np.random.default_rng(0))
-    ```
-
-    Distinct strings in lower case, no more than the captions; `rng` draws the place and the length.
-    """
+    words."""
     found = {}
     for caption in captions:
         words = words_of(caption)
@@ -105,11 +94,8 @@ def phrases(captions, rng, longest=LONGEST):
 
 
 def made_up(ids, word_ids: WordIds, rng):
-    """Token ids `(n, length)` of real texts, every word exchanged for any other of the vocabulary.
-
-    Padding, the unknown word and special ids stay. The end of `word_ids`, those of the tokenizer,
-    has to be known.
-    """
+    """Token ids `(n, length)` of real texts, every word exchanged for any other of the
+    vocabulary."""
     is_word = (ids > UNKNOWN_ID) & ~np.isin(ids, word_ids.special)
     drawn = rng.integers(word_ids.first, word_ids.end, ids.shape)
     return np.where(is_word, drawn, ids).astype(ids.dtype)

@@ -16,20 +16,8 @@ _NAMES = {"r_precision": "R-P", "map@r": "mAP@R", "queries": "queries"}
 
 
 def results_table(metrics, title=None, chance=None):
-    """A table with a row for each direction and a column for each metric, in percent.
-
-    Args:
-        metrics: the result of `zoo.metrics.evaluate_retrieval`, or a dict of several by name, for
-            instance of the test-time similarity, one below the other.
-        title: line above the table.
-        chance: the same metrics of a random ranking, for a row to compare with.
-
-    Returns:
-        A `rich.table.Table`; `print_results` prints it.
-
-    Raises:
-        ValueError: if there is no `i2t_` or `t2i_` metric.
-    """
+    """A table with a row for each direction and a column for each metric, in percent. Raises
+    ValueError if there is no `i2t_` or `t2i_` metric."""
     blocks = metrics if _is_several(metrics) else {"": metrics}
     if chance is not None:
         blocks = {**blocks, "chance": chance}
@@ -184,8 +172,7 @@ SAID = {
 
 def verdict(found):
     """Whether one may decline by the confidence of one direction: a sentence, to stand behind its
-    name and a colon. `found` as of `sentence`.
-    """
+    name and a colon. `found` as of `sentence`."""
     if "why_not" in found:
         return f"no confidence: {found['why_not']}."
     if found["nauc"] is None or np.isnan(found["nauc"]):
@@ -197,8 +184,7 @@ def verdict(found):
 
 def sentence(direction, found):
     """One line about the confidence of one direction, of its part of metrics.json, see
-    `zoo.evaluation.calibrate_run`.
-    """
+    `zoo.evaluation.calibrate_run`."""
     text = f"{direction}: confidence {_quality(found)}"
     half = found["half_of_test"]
     if "why_not" in half:

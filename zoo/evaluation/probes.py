@@ -198,19 +198,8 @@ def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes
 def with_own(
     model: Any, found: Folder, before: Probes | None, towers: dict[str, Tower] | None = None
 ) -> Probes:
-    """Probes by a user's captioned photos.
-
-    Of fewer than 300 photos they stand beside other probes, which tell how scores become
-    probabilities; the user's tell by how much all of these are off. More take their place.
-
-    Args:
-        model, towers: of `probes_of_captioned`.
-        found: of `zoo.data.captioned_folder`.
-        before: the probes so far; None makes those of the packaged photos.
-
-    Raises:
-        InputError: if a photo cannot be read, or the model reads no pictures or no texts.
-    """
+    """Probes by a user's captioned photos. Raises InputError if a photo cannot be read, or the
+    model reads no pictures or no texts."""
     given = model, found.photos, found.captions, found.caption_image, "your own photos", towers
     own = probes_of_captioned(*given)
     if before is None:

@@ -77,21 +77,8 @@ def relevance_of_words(
     scores: np.ndarray,
     scale: tuple[float, float],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What fits short questions, which are no image's captions.
-
-    An image fits where its captions hold all stems of a question, else as likely as the oracle
-    says: of three words captions often hold but two, and say the third in another way.
-
-    Args:
-        texts: Q strings.
-        held: the stems of each image's captions, `zoo.evaluation.phrases.held_stems`.
-        captions: their vectors by a sentence encoder `(M, dim)`, and `(M,)` their images.
-        questions: `(Q, dim)`, the texts by the same.
-        scores, scale: as of `relevance`.
-
-    Returns:
-        `(holds, fit)`, `(Q, N)` booleans and `(Q, N)` in [0, 1].
-    """
+    """What fits short questions, which are no image's captions. Returns `(holds, fit)`, `(Q, N)`
+    booleans and `(Q, N)` in [0, 1]."""
     vectors, owners = captions
     rows = len(vectors) + np.arange(len(texts))
     told = relevance(np.concatenate([vectors, questions]), rows, owners, len(held), scores, scale)
@@ -103,10 +90,8 @@ def relevance_of_words(
 def caption_features(
     sentences: np.ndarray, rows: np.ndarray, owners: np.ndarray, num_images: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """What the oracle reads of captions, `(start, (3, q, N))` of q questions from the start-th.
-
-    The `COLUMNS`: the greatest, the second and the mean cosine. Arguments as of `relevance`.
-    """
+    """What the oracle reads of captions, `(start, (3, q, N))` of q questions from the start-th. The
+    `COLUMNS`: the greatest, the second and the mean cosine. Arguments as of `relevance`."""
     vectors = unit(np.asarray(sentences, np.float32))
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=num_images)

@@ -81,10 +81,8 @@ def rankings(model: DualEncoder, names: Sequence[str]) -> list[Any]:
 
 
 def measure_pairs(pairs, split, annotations_dir=None, instances=None):
-    """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth.
-
-    Pairs are `(images, captions)`, a matrix or a `PairwiseSimilarity`; the others as of `measure`.
-    """
+    """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth. Pairs
+    are `(images, captions)`, a matrix or a `PairwiseSimilarity`; the others as of `measure`."""
     records, results, semantic = split.records, {}, None
     if records.semantics is not None:
         semantic = records.semantics.matrix()

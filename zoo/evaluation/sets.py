@@ -87,19 +87,7 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
 
 
 def attention_divergence(attention, mask=None):
-    """Jensen–Shannon divergence of the attention of an item's elements, over log K, in [0, 1].
-
-    The mean over the items with at least K positions: 0 if all elements have one attention, 1 if no
-    two of them share a position. NaN if there is no such item.
-
-    ```python
-    attention_divergence(np.array([[[1.0, 0.0], [0.0, 1.0]]]))  # 1.0
-    ```
-
-    Args:
-        attention: `(items, K, positions)`, rows that sum to one.
-        mask: `(items, positions)`, true where an item has a position, or None.
-    """
+    """Jensen–Shannon divergence of the attention of an item's elements, over log K, in [0, 1]."""
     attention = np.asarray(attention, np.float64)
     count = attention.shape[1]
     if mask is not None:
@@ -112,10 +100,8 @@ def attention_divergence(attention, mask=None):
 
 
 def element_usage(elements, others, labels, other_labels):
-    """The share of matches to which each element is the nearest of its set, K shares.
-
-    Sets are `(items, K, dim)` and `(others, L, dim)` of unit elements; equal labels match.
-    """
+    """The share of matches to which each element is the nearest of its set, K shares. Sets are
+    `(items, K, dim)` and `(others, L, dim)` of unit elements; equal labels match."""
     won = np.zeros(elements.shape[1])
     for label in np.unique(labels):
         own, match = elements[labels == label], others[other_labels == label]

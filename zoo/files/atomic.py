@@ -26,14 +26,8 @@ _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 def temporary_file(folder: str | os.PathLike, name: str) -> tuple[Path, int]:
-    """Makes an empty file that no other writer has, and that nobody cleans away meanwhile: its path
-    and descriptor.
-
-    Its name is random, so that threads, processes, containers and hosts on one volume have their
-    own; the end of `name`, with the suffix, is kept. A lock on it says that its writer lives, see
-    `remove_leftovers`: a number of a process would say nothing in another container. The lock ends
-    with the descriptor, which the caller closes.
-    """
+    """An empty file of a random name, its path and descriptor. A lock says that its writer lives,
+    see `remove_leftovers`, until the caller closes the descriptor."""
     while True:
         path = Path(folder) / f".tmp-{secrets.token_hex(8)}-{name[-_TAIL:]}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -90,17 +84,8 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_folder(path: str | os.PathLike, replace: bool = False) -> Iterator[Path]:
-    """A temporary folder to fill, which becomes `path` when the block ends without an error.
-
-    It lies beside `path`, and its name starts with a point: a server takes no such version.
-
-    Args:
-        path: the folder to make.
-        replace: whether a folder at `path` gives way. Otherwise it must not exist, or be empty.
-
-    Raises:
-        InputError: if no folder can be made there, or another process has just filled it.
-    """
+    """A temporary folder beside `path` that becomes it when the block ends without an error. Raises
+    InputError if it cannot be made, or, without `replace`, another process has filled `path`."""
     path = Path(os.path.abspath(path))  # Keras joins a relative one with a folder of its own
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -207,16 +192,8 @@ def _take(descriptor, folder):
 
 @contextlib.contextmanager
 def in_turn(folder: str | os.PathLike, wait: float = -1) -> Iterator[None]:
-    """Holds a folder that threads and processes write one after the other.
-
-    Args:
-        folder: made when missing.
-        wait: seconds to wait for those before; negative waits for ever.
-
-    Raises:
-        filelock.Timeout: if it is still held then.
-        OSError: if the folder cannot be written.
-    """
+    """Holds a folder that threads and processes write in turn; it is made when missing. Raises
+    `filelock.Timeout` after `wait` seconds; negative waits for ever."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / LOCK_FILE, timeout=wait, poll_interval=_POLL):

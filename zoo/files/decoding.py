@@ -123,21 +123,8 @@ def why_unreadable(contents: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
 
 
 def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float = 1.0):
-    """A decoded picture to what an image encoder is fed, uint8 `(size, size, 3)`.
-
-    ```python
-    from zoo.files.decoding import fit
-
-    fit(np.zeros((480, 640, 3), "uint8"), 224).shape  # (224, 224, 3)
-    ```
-
-    Args:
-        picture: uint8 `(height, width, 3)`, see `zoo.files.decoding.decoded`.
-        size, mode, crop_fraction: see `zoo.data.images.resize`.
-
-    Relations: `zoo.data.images.fit` is the same within TensorFlow; a sum in another order may round
-        a pixel to the next value.
-    """
+    """A decoded picture to what an image encoder is fed, uint8 `(size, size, 3)`, without
+    TensorFlow. A pixel may be rounded otherwise than by `zoo.data.images.fit`."""
     if mode == "crop":
         height, width = picture.shape[:2]
         side = np.float32(min(height, width)) * np.float32(crop_fraction)
@@ -156,9 +143,8 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
 
 
 def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
-    """How the pictures of a description for `zoo.data.open` become squares, `{"mode",
-    "crop_fraction"}` for `zoo.data.images.prepare`. Whatever shows other pictures to a run's model
-    (search, demo, serving) must do the same."""
+    """How the pictures of a description become squares, `{"mode", "crop_fraction"}`. Whatever shows
+    other pictures to a run's model must do the same."""
     given = {**RESIZING, **{name: description[name] for name in RESIZING if name in description}}
     return {"mode": given["resize"], "crop_fraction": given["crop_fraction"]}
 
@@ -273,10 +259,8 @@ def _upright(pixels, orientation):
 
 
 def _weights(before, after):
-    """float32 `(after, before)`: a triangle as wide as a new pixel, at least as an old one.
-
-    Reference: TensorFlow's ScaleAndTranslate, which `tf.image.resize(…, antialias=True)` calls.
-    """
+    """float32 `(after, before)`: a triangle as wide as a new pixel, at least as an old one, as
+    TensorFlow's ScaleAndTranslate with antialiasing has it."""
     step = np.float32(before) / np.float32(after)
     reach = max(step, np.float32(1.0))
     centres = (np.arange(after, dtype=np.float32) + np.float32(0.5)) * step

@@ -21,13 +21,8 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of 
 def pictures_in(
     folder: str | os.PathLike, exclude: Sequence[str] = ()
 ) -> tuple[list[Path], dict[str, int]]:
-    """The pictures of a folder and of all folders below it, by their suffix, sorted; and how many
-    files were left out, by suffix, `HIDDEN` or `EXCLUDED`, most first.
-
-    Hidden files and folders are left out, as are the folders in which systems keep thumbnails and
-    deleted files (`SYSTEM_FOLDERS`), and what `exclude` `matches`: patterns of names or of paths
-    below `folder`, `"*_small.jpg"` or `"raw/*"`. Hidden files that are no pictures are not counted.
-    """
+    """The pictures below a folder by suffix, sorted, without hidden ones and those that `exclude`
+    matches; and how many files were left out, by suffix, `HIDDEN` or `EXCLUDED`."""
     folder, found, others = Path(folder), [], Counter()
     for path in sorted(folder.rglob("*")):
         name, suffix = path.relative_to(folder).as_posix(), path.suffix.lower()
@@ -51,10 +46,8 @@ def is_hidden(name: str) -> bool:
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a relative path matches one of some patterns (`fnmatch`).
-
-    A pattern with a `/` within is compared with the path, another with each of its parts.
-    """
+    """Whether a relative path matches one of some patterns (`fnmatch`). A pattern with a `/` within
+    is compared with the path, another with each of its parts."""
     for pattern in (one.rstrip("/") for one in patterns):
         ones = (name,) if "/" in pattern else PurePosixPath(name).parts
         if any(fnmatch.fnmatchcase(one, pattern) for one in ones):
@@ -63,14 +56,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def printable(name: str) -> str:
-    r"""A name on one line of UTF-8: bytes that are not UTF-8 and control characters are escaped.
-
-    ```python
-    from zoo.files.folders import printable
-
-    printable("a\nb.jpg")  # "a\\nb.jpg"
-    ```
-    """
+    """A name on one line of UTF-8: other bytes and control characters are escaped."""
     if name.isprintable():
         return name
     return "".join(_escaped(one) for one in name)

@@ -11,15 +11,8 @@ def step_seed(seed, step):
 
 
 def uniform(seed, purpose, rows, columns, shard=(0, 1)):
-    """Numbers in [0, 1) for each row of a batch, float32 `(rows, columns)`.
-
-    Args:
-        seed: int64 `(2,)`.
-        purpose: an integer that keeps the draws of different uses apart.
-        rows: of this shard.
-        shard: `(index, count)`: the rows are the `index`-th of `count` equal pieces of a larger
-            batch, so that workers together draw what a single one would.
-    """
+    """Numbers in [0, 1) for each row of a batch, float32 `(rows, columns)`. `purpose` keeps uses
+    apart; `shard`s together draw what one process would."""
     index, count = shard
     # The generator is named: the default depends on the device.
     seed = tf.random.fold_in(seed, purpose, alg="philox")
@@ -28,9 +21,8 @@ def uniform(seed, purpose, rows, columns, shard=(0, 1)):
 
 
 def epoch_order(seed, step, batch_size, total):
-    """The members of a step's batch, int64 `(batch_size,)`, when every epoch takes each of `total`
-    once, in any order. An epoch has `total // batch_size` steps; those that fill no batch are left
-    out of it."""
+    """Members of a step's batch, int64 `(batch_size,)`: every epoch takes each of `total` once, in
+    any order, but for those that fill no batch."""
     per_epoch = total // batch_size
     epoch, position = step // per_epoch, step % per_epoch
     key = tf.random.fold_in(step_seed(seed, epoch), _EPOCH, alg="philox")

@@ -31,28 +31,8 @@ def read_header(path, separator=None):
 
 
 def read_table(path, columns, bad=None, separator=None):
-    """The rows of a table whose first line names its columns.
-
-    In CSV a field may stand in double quotes, as a text with commas or line ends has to. Where
-    tabs separate the fields, as in TSV, there are no quotes: a quote is a part of the text, and
-    every line is a row.
-
-    Args:
-        path: the file, `.csv` or `.tsv`, of any suffix with a separator.
-        columns: names of the columns that are wanted.
-        bad: function `(where, why)` that is told of a row that cannot be read, which is then left
-            out: with more fields than columns, a field too long, quotes that do not fit, or bytes
-            that are not UTF-8. By default such a row is an error.
-        separator: see `separator_of`.
-
-    Yields:
-        `(line, values)`: the number of the row's last line, and the value of each column wanted,
-        None where the row is too short. Empty rows are left out.
-
-    Raises:
-        InputError: if the file cannot be read, is no such table, lacks a column or has a row that
-            cannot be read.
-    """
+    """Yields `(line, values)` of a table whose first line names its columns; tabs mean no quotes.
+    `bad(where, why)` is told of bad rows, which else raise InputError."""
     path = Path(path)
     separator = separator_of(path, separator)
     lines = _lines(path, bad)

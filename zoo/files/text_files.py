@@ -21,10 +21,8 @@ def existing_folder(path, what="folder"):
 
 
 def read_text(path, bad=None):
-    """The text of a UTF-8 file, a byte order mark left out, with the line ends that it has.
-    `bad(where, why)` is told of a line that is not UTF-8, which is then empty; by default it is an
-    error. Raises InputError if it cannot be read or decoded, with the line of the first bad byte.
-    """
+    """Text of a UTF-8 file without a byte order mark; `bad(where, why)` is told of other lines,
+    which are then empty. Raises InputError if it cannot be read or, without `bad`, decoded."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -76,9 +74,8 @@ def read_numbered(path, count=1):
 
 
 def decode_caption_bytes(data):
-    """`(text, clean)` of a caption file, whatever its encoding: clean is False where bytes were not
-    UTF-8, or where another program had replaced some by U+FFFD. Such bytes were hard spaces in
-    Reed's files, so runs of U+FFFD become a space; other bytes are read as Windows-1252."""
+    """`(text, clean)` of a caption file, read as Windows-1252 where it is not UTF-8. Runs of
+    U+FFFD, which were hard spaces in Reed's files, become a space; clean is then False."""
     try:
         text = data.decode("utf-8-sig")
         clean = _REPLACEMENT not in text
@@ -99,11 +96,8 @@ def portable(name):
 
 
 def name_on_disk(folder, name):
-    """The name of a file in a folder as the disk has it, or as it is where no form of it is there.
-
-    An accented letter is one character or two (Unicode's NFC and NFD): macOS writes the one and a
-    table the other.
-    """
+    """A file's name as the disk has it, in NFC or NFD: macOS writes the one, a table the other;
+    else as it is."""
     folder = Path(folder)
     if name.isascii() or os.path.isfile(folder / name):
         return name
@@ -118,15 +112,6 @@ def name_on_disk(folder, name):
 
 
 def lines_of(text: str) -> list[str]:
-    r"""The lines of a text without their ends: `\n`, `\r\n` and `\r` end a line, nothing else.
-
-    `str.splitlines` also ends lines at U+2028, U+2029, U+0085 and the separators of ASCII, which
-    are ordinary characters of a caption.
-
-    ```python
-    from zoo.files.text_files import lines_of
-
-    lines_of("a cat\r\na\u2028dog\n")  # ["a cat", "a\u2028dog"]
-    ```
-    """
+    r"""The lines of a text without their ends: `\n`, `\r\n` and `\r` end a line. `str.splitlines`
+    also splits at U+2028 and others, which are ordinary characters of a caption."""
     return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]

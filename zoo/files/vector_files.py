@@ -27,22 +27,8 @@ def located(spec, root=None):
 
 
 def read_vectors(spec, what="vectors", root=None):
-    """An array of vectors, checked.
-
-    Args:
-        spec: `FILE` or `FILE:NAME`: `.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`, a
-            column of lists of one length. The name may be left out where the file has one array
-            of rank two, or one that is called as `what`.
-        what: `"images"` or `"captions"`, for the choice and for messages.
-        root: see `located`.
-
-    Returns:
-        float16, float32 or float64 `(rows, dim)`, without NaN, infinities and zero vectors.
-
-    Raises:
-        InputError: if it is no such file or not such an array; a pickle is refused unread.
-        MissingPackageError: for Parquet without pyarrow.
-    """
+    """Finite vectors `(rows, dim)` of `FILE` or `FILE:NAME`: `.npy` (mapped), `.npz`,
+    `.safetensors`, `.parquet`. Raises InputError if it is none; a pickle is refused unread."""
     path, name = located(spec, root)
     return _checked_vectors(path, name, what, *_version(path))
 
@@ -54,9 +40,8 @@ def lengths(array):
 
 
 def read_column(spec, root=None):
-    """One value a row, numbers `(rows, …)` or a list of texts, out of any of the files, a table or
-    a text file: of `.csv` and `.tsv` the name is a column's, any other text file gives its lines.
-    Raises InputError if it cannot be read."""
+    """One value per row, numbers or texts, of any of the files, a table (`FILE:COLUMN`) or a text
+    file (its lines). Raises InputError if it cannot be read."""
     path, name = located(spec, root)
     _version(path)
     if path.suffix in SEPARATORS:

@@ -10,11 +10,7 @@ from zoo.embeddings.numerics import unit
 
 
 def unit_length(features: Tensor) -> Tensor:
-    """`features / ‖features‖₂` over the last axis, in float32: half precision is off by 1e-3.
-
-    The zero vector stays zero and has a finite gradient, unlike in `ops.normalize`, where it
-    gets NaN: an empty caption is one.
-    """
+    """`features / ‖features‖₂` over the last axis, in float32: half precision is off by 1e-3."""
     return unit(ops.cast(features, "float32"))
 
 
@@ -45,9 +41,8 @@ class UnitLength(keras.layers.Layer):
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None, axis: int = -1) -> Tensor:
-    """Softmax in float32 that gives masked positions a weight of exactly zero. Where every position
-    of a row is masked, all its weights are zero (a plain masked softmax would weigh padding
-    uniformly). The mask is True where a position counts, and broadcastable."""
+    """Softmax in float32 in which masked positions weigh exactly zero, all of them where a row has
+    no other. The mask is True where a position counts, and broadcastable."""
     scores = ops.cast(scores, "float32")
     if mask is None:
         return _softmax(scores, axis)
@@ -88,13 +83,7 @@ def drop_positions(
     varied: bool = False,
 ) -> Tensor:
     """The mask `(batch, positions)` that is left when every position is lost with a probability,
-    but never all of them.
-
-    Args:
-        varied: whether each item draws u in [0, 1) and its positions are lost with the probability
-            `rate` · u, none of them where u ≤ `rate`. The mean share lost is then
-            `rate` (1 − `rate`²) / 2.
-    """
+    but never all of them."""
     present = ops.ones(shape, "bool") if mask is None else ops.cast(mask, "bool")
     draw = ops.where(present, keras.random.uniform(shape, seed=seed), -1.0)
     luckiest = ops.equal(draw, ops.max(draw, axis=1, keepdims=True))

@@ -255,13 +255,7 @@ class UncertaintyToken(keras.layers.Layer):
 
 def sinusoidal_encoding(positions: Tensor, dim: int) -> Tensor:
     """Sine and cosine in turn, of `positions / 10000^(2i / dim)`: float32, the shape of `positions`
-    (radians at the highest frequency) and `dim`.
-
-    Raises:
-        ValueError: if `dim` is odd.
-
-    Reference: Vaswani et al., NeurIPS 2017, section 3.5.
-    """
+    (radians at the highest frequency) and `dim`. Raises ValueError if `dim` is odd."""
     if dim % 2:
         raise ValueError(f"`dim` must be even, a sine and a cosine each; received {dim}")
     frequencies = ops.exp(ops.arange(0, dim, 2, dtype="float32") * (-math.log(10000.0) / dim))
@@ -271,9 +265,8 @@ def sinusoidal_encoding(positions: Tensor, dim: int) -> Tensor:
 
 
 def sequence_encoding(length: int, dim: int, mask: Tensor | None = None) -> Tensor:
-    """Encodings of the relative place in a sequence, 2π at its last position: `(batch, length,
-    dim)`, or `(1, length, dim)` without mask. Places are relative to the number of words, those
-    that are True in the mask `(batch, length)`, so padding more changes nothing."""
+    """Encodings of the relative place in a sequence, `(batch, length, dim)`, 2π at its last
+    position. Places are relative to the number of words, so more padding changes nothing."""
     places = ops.expand_dims(ops.arange(1, length + 1, dtype="float32"), 0)
     count = length
     if mask is not None:

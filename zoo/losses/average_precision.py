@@ -214,10 +214,8 @@ def _sum_of_slopes(scores, upstream, *weights):
 
 
 def _compiled(function):
-    """A function compiled by XLA, which never writes the differences of a block.
-
-    It takes a third of the time. A step that is compiled as a whole compiles it as a part.
-    """
+    """A function compiled by XLA, which never writes the differences of a block. It takes a third
+    of the time. A step that is compiled as a whole compiles it as a part."""
     if keras.backend.backend() != "tensorflow":
         return function
     compiled = _xla(function)
@@ -233,10 +231,8 @@ def _xla(function):
 
 
 def _sum_over_pairs(compare, values):
-    """What every item receives from its pairs with all others, `(items, queries)`. From values of
-    some first and some second items, which broadcast, `compare` gives what the first receive and
-    what is taken from the second; values are matrices `(items, queries)`, the scores before all
-    others."""
+    """What every item receives from its pairs with all others, `(items, queries)`. `compare`
+    returns what a block of first items receives and what the second ones lose."""
     items = ops.shape(values[0])[0]
     blocks = tuple(
         _in_blocks(value, LAST if number == 0 else 0.0) for number, value in enumerate(values)

@@ -13,9 +13,8 @@ _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 
 
 def single_loss(loss: Any) -> Callable:
-    """A loss as `compile(loss=…)` takes it, `keras.losses.Loss`, function `(matches, logits) ->
-    values` or a name that Keras knows, as a Keras loss object or a function. Raises ValueError if
-    it is several losses, or nothing that Keras knows."""
+    """`compile(loss=…)` as one Keras loss object or function, of a `keras.losses.Loss`, a function
+    or a name. Raises ValueError if it is several losses, or nothing that Keras knows."""
     if isinstance(loss, (list, tuple, dict)) and "class_name" not in loss:
         raise ValueError(
             f"`loss` must be one loss over (matches, logits); received {len(loss)}: {loss!r:.60}"
@@ -24,15 +23,7 @@ def single_loss(loss: Any) -> Callable:
 
 
 def reduced(loss: Any, matches: Tensor, logits: Tensor) -> Tensor:
-    """A loss of a batch as Keras reduces it: names and functions by the mean of their values.
-
-    Keras' own reductions also divide by the number of replicas. Here they do not, since every
-    replica knows the whole batch: `DualEncoder` divides once.
-
-    Raises:
-        ValueError: if there are several losses, if Keras knows no such loss, or if the values of a
-            loss are not reduced (`reduction=None`).
-    """
+    """A loss of a batch as Keras reduces it: names and functions by the mean of their values."""
     loss = single_loss(loss)
     if isinstance(loss, MatrixLoss):
         return loss(matches, logits)

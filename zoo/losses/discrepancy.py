@@ -116,12 +116,7 @@ def _flat(embedding, name):
 
 
 def _quadratic_form(points, weights, gamma):
-    """Σ_ij w_i w_j exp(−γ‖z_i − z_j‖²), with its gradient from one product more.
-
-    The gradient for z_i is −4γ w_i Σ_j w_j K_ij (z_i − z_j). It needs the same kernel K, which is
-    symmetric, so both are made in one pass over half of its blocks, and nothing is kept for later:
-    differentiating would cost twice the products and several passes over n² numbers.
-    """
+    """Σ_ij w_i w_j exp(−γ‖z_i − z_j‖²), with its gradient from one product more."""
     z, w = ops.stop_gradient(points), ops.expand_dims(ops.stop_gradient(weights), 1)
     one = ops.ones_like(w)
     length = -gamma * ops.sum(z * z, axis=1, keepdims=True)

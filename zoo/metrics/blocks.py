@@ -15,16 +15,8 @@ BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
 
 
 class SimilarityMatrix:
-    """An `(N, M)` array of similarities, read in blocks of rows.
-
-    Args:
-        values: `(N, M)` array, memory map or eager tensor, higher is better.
-        rows: positions of the queries in `values`; None for all.
-        columns: positions of the gallery in `values`; None for all.
-
-    Raises:
-        ValueError: if it is not a matrix of real numbers.
-    """
+    """An `(N, M)` array of similarities, read in blocks of rows. Raises ValueError if it is not a
+    matrix of real numbers."""
 
     def __init__(self, values, rows=None, columns=None):
         values = values if isinstance(values, np.ndarray) else np.asarray(values)
@@ -204,16 +196,8 @@ def as_similarity(similarity):
 
 
 def row_blocks(similarity, block_size=None, name="similarity"):
-    """Yields `(start, rows)` over all queries.
-
-    Args:
-        similarity: an `(N, M)` array, or a `PairwiseSimilarity`.
-        block_size: queries a block; None for as many as fit into 64 MiB.
-        name: of the argument in an error.
-
-    Raises:
-        ValueError: if a similarity is NaN, naming the first.
-    """
+    """Yields `(start, rows)` over all queries. Raises ValueError if a similarity is NaN, naming the
+    first."""
     similarity = as_similarity(similarity)
     num_queries, num_items = similarity.shape
     if block_size is None:

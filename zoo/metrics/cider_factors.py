@@ -12,12 +12,7 @@ from zoo.cli import verbosity
 
 
 class NgramVocabulary:
-    """Numbers n-grams in the order in which they are first seen.
-
-    Args:
-        max_order: counts n-grams of 1 to `max_order` words.
-        tokenizer: a function from a caption to its words; None splits on white space.
-    """
+    """Numbers n-grams in the order in which they are first seen."""
 
     def __init__(self, max_order, tokenizer=None):
         self.max_order = max_order
@@ -34,11 +29,7 @@ class NgramVocabulary:
         return np.array(self._orders, int)
 
     def count(self, captions):
-        """Counts the n-grams of captions; unknown ones enter the vocabulary.
-
-        Returns `(counts, num_words)`: counts float32 CSR `(len(captions), len(self))`, num_words
-        `(len(captions),)`.
-        """
+        """Counts the n-grams of captions; unknown ones enter the vocabulary."""
         columns, ends, num_words = [], [0], []
         for caption in captions:
             words = self._tokenizer(caption)
@@ -176,15 +167,7 @@ def cider_factors(
 
 
 def weighted_columns(counts, idf, orders, clipped, weigh_by_count):
-    """N-gram counts, CSR `(captions, ngrams)`, weighed by idf, of unit length for each order.
-
-    Args:
-        counts, idf, orders: of the n-grams; orders are the words in each.
-        clipped: a column for each (n-gram, t ≤ count), so that products clip the counts.
-        weigh_by_count: whether an entry has its count as a factor.
-
-    Returns float32 CSR `(captions, columns)`.
-    """
+    """N-gram counts, CSR `(captions, ngrams)`, weighed by idf, of unit length for each order."""
     column, count = counts.indices, counts.data
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     norm_of = row * int(orders.max(initial=1)) + orders[column] - 1

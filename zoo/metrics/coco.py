@@ -161,15 +161,7 @@ def check_coco_ids(
 
 
 class CocoBenchmark(NamedTuple):
-    """COCO's benchmark in the order of some model's images and captions.
-
-    Attributes:
-        rows, columns: positions of the benchmark's images and captions among those given.
-        image_ids: `(rows,)` of these images.
-        caption_images: `(columns,)` the image id of each of these captions.
-        fold_of_column: `(columns,)` which of the five folds of 1K images a caption is in.
-        own, cxc, eccv: relevances `(image to caption, caption to image)` by each truth.
-    """
+    """COCO's benchmark in the order of some model's images and captions."""
 
     rows: np.ndarray
     columns: np.ndarray

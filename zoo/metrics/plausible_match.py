@@ -76,12 +76,8 @@ def plausible_match_r_precision(
 
 
 def plausible_matches_of_coco(similarity, labels, benchmark, block_size=None):
-    """PMRP of both directions on a `CocoBenchmark`, `coco_5k_i2t_pmrp` and so on, of 5K by ζ too.
-
-    The labels are `(images, classes)`, see `read_instance_labels`; the rest as of `coco_benchmark`.
-
-    Reference: PCME (Chun et al., CVPR 2021), section 4.2.
-    """
+    """PMRP of both directions on a `CocoBenchmark`, `coco_5k_i2t_pmrp` and so on, of 5K by ζ
+    too."""
     row_of = {image: row for row, image in enumerate(benchmark.image_ids)}
     caption_row = np.array([row_of[image] for image in benchmark.caption_images])
     full = plausible_match_r_precision(similarity, labels, caption_row, THRESHOLDS, block_size)

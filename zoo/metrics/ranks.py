@@ -112,14 +112,7 @@ def rank_queries_many(similarity, relevances, block_size=None):
 
 
 def leading_ranks(scores, positives, limit, ordered=None):
-    """Ascending 1-based ranks of the best positive and of all that are among the first `limit`.
-
-    Args:
-        scores: `(M,)` similarities of one query.
-        positives: `(R,)` positions of its positives, at least one.
-        limit: ranks beyond it need not be counted.
-        ordered: `scores` sorted ascending; None to count in `scores` itself.
-    """
+    """Ascending 1-based ranks of the best positive and of all that are among the first `limit`."""
     own = np.sort(scores[positives])
     if ordered is None:
         at_least = np.array([np.count_nonzero(scores >= value) for value in own[::-1]])

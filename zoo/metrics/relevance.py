@@ -6,17 +6,8 @@ from scipy import sparse
 
 
 class MatrixRelevance:
-    """Positives from a boolean `(N, M)` matrix, dense or scipy sparse.
-
-    Args:
-        matrix: booleans, or numbers that are all 0 or 1. Rows are queries.
-        unreachable: `(N,)`, the number of positives of each query that the gallery lacks. They
-            count in R and are never found, as benchmarks score annotated items that their gallery
-            lacks.
-
-    Raises:
-        ValueError: if it is not a matrix of zeros and ones.
-    """
+    """Positives from a boolean `(N, M)` matrix, dense or scipy sparse. Raises ValueError if it is
+    not a matrix of zeros and ones."""
 
     def __init__(self, matrix, unreachable=None):
         if not sparse.issparse(matrix):
@@ -83,16 +74,7 @@ class LabelRelevance:
 
 
 class HammingRelevance:
-    """Positives are the items whose label vector is at most `threshold` labels away.
-
-    Args:
-        labels: `(L, C)` booleans, the classes present.
-        queries: `(N,)` position in `labels` of each query's vector.
-        gallery: `(M,)` position in `labels` of each gallery item's vector.
-        threshold: the largest number of labels in which a positive may differ.
-
-    Reference: plausible matches, PCME (Chun et al., CVPR 2021) section 4.1.
-    """
+    """Positives are the items whose label vector is at most `threshold` labels away."""
 
     def __init__(self, labels, queries, gallery, threshold):
         # Few of the label vectors differ, so distances are taken between the distinct ones.
@@ -121,11 +103,8 @@ class HammingRelevance:
 
 
 def as_relevance(relevance, shape=None):
-    """A relevance object of a matrix, or the object itself.
-
-    Raises:
-        ValueError: if its shape is not `shape`.
-    """
+    """A relevance object of a matrix, or the object itself. Raises ValueError if its shape is not
+    `shape`."""
     if not isinstance(relevance, (MatrixRelevance, LabelRelevance, HammingRelevance)):
         relevance = MatrixRelevance(relevance)
     if shape is not None and tuple(relevance.shape) != tuple(shape):

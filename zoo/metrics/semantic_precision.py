@@ -53,10 +53,7 @@ def average_semantic_precision(
 
 
 def semantic_precision_of_coco(similarity, semantic, benchmark, block_size=None):
-    """ASP of both directions on a `CocoBenchmark`, `coco_5k_i2t_asp` and so on.
-
-    Reference: DAA (Li et al., NeurIPS 2022), table 1.
-    """
+    """ASP of both directions on a `CocoBenchmark`, `coco_5k_i2t_asp` and so on."""
     parts = {"coco_5k": [(similarity, semantic)]}
     folds = benchmark.folds()
     parts["coco_1k"] = (tuple(one.take(*fold) for one in (similarity, semantic)) for fold in folds)
@@ -107,10 +104,7 @@ def agreement(scores, truth):
 
 
 def average_ranks(scores):
-    """1-based ranks, best first; ties share their average rank. `(M,)` in, float64 `(M,)` out.
-
-    Relations: `scipy.stats.rankdata(-scores)`, which is several times slower.
-    """
+    """1-based ranks, best first; ties share their average rank. `(M,)` in, float64 `(M,)` out."""
     order = np.argsort(scores)[::-1]
     ordered = scores[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

@@ -4,30 +4,8 @@ import numpy as np
 
 
 def mean_embeddings(captions, uncertainty):
-    """Each class' mean text embedding over its k most certain prompts, for every k.
-
-    ```python
-    captions = {"mean": np.random.rand(15, 8)}  # three classes, five prompts of each
-    classes = mean_embeddings(captions, np.random.rand(3, 5))  # 15: of the first 1 … 5 prompts
-    ```
-
-    Args:
-        captions: points or Gaussians of all prompts, class by class, as a dict of `(classes ·
-            prompts, dim)` arrays.
-        uncertainty: `(classes, prompts)` of the prompts.
-
-    Returns:
-        A dict of such arrays, where row `class · prompts + k − 1` is of k prompts: their mean μ,
-        of length one where the prompts' are, and the mean of their σ².
-
-    Raises:
-        ValueError: if the prompts are neither points nor Gaussians, or not as many as
-            uncertainties.
-
-    Reference: PCME++ (Chun, ICLR 2024), appendix C.4: "the average text embedding". It does not
-        say what becomes of σ² and of the length. CLIP (Radford et al., ICML 2021) makes the mean
-        of its prompts a unit vector again.
-    """
+    """Each class' mean text embedding over its k most certain prompts, for every k. Raises
+    ValueError if the prompts are neither points nor Gaussians, or not as many as uncertainties."""
     uncertainty, mean = np.asarray(uncertainty), np.asarray(captions.get("mean", ()), np.float64)
     if mean.ndim != 2 or len(mean) != uncertainty.size:
         raise ValueError(
@@ -49,20 +27,8 @@ def mean_embeddings(captions, uncertainty):
 
 
 def mean_similarities(similarity, uncertainty):
-    """Each class' mean similarity over its k most certain prompts, for every k.
-
-    Args:
-        similarity: `(images, classes, prompts)`, higher is better.
-        uncertainty: `(classes, prompts)` of the prompts' embeddings.
-
-    Returns:
-        `(images, classes, prompts)` scores, the last axis k − 1.
-
-    Raises:
-        ValueError: if shapes differ.
-
-    Relations: of cosines it ranks as `mean_embeddings` before these are brought to unit length.
-    """
+    """Each class' mean similarity over its k most certain prompts, for every k. Returns `(images,
+    classes, prompts)` scores, the last axis k − 1. Raises ValueError if shapes differ."""
     similarity, uncertainty = np.asarray(similarity), np.asarray(uncertainty)
     if similarity.ndim != 3 or similarity.shape[1:] != uncertainty.shape:
         raise ValueError(
@@ -74,27 +40,8 @@ def mean_similarities(similarity, uncertainty):
 
 
 def zero_shot_scores(scores, kept=None):
-    """The score of every class for every image, by so many of its most certain prompts.
-
-    ```python
-    scores = mean_similarities(np.random.rand(8, 3, 5), np.random.rand(3, 5))
-    zero_shot_scores(scores, kept=2)  # (8, 3)
-    ```
-
-    Args:
-        scores: `(images, classes, prompts)`, the last axis k − 1: of `mean_similarities`, or the
-            similarities to `mean_embeddings`.
-        kept: K, the number of prompts of a class that count: one for all classes or `(classes,)`;
-            None: all.
-
-    Returns:
-        `(images, classes)` scores.
-
-    Raises:
-        ValueError: if a K is not from 1 to the number of prompts.
-
-    Reference: PCME++ (Chun, ICLR 2024), section 3.5.
-    """
+    """The score of every class for every image, by so many of its most certain prompts. Returns
+    `(images, classes)` scores. Raises ValueError if a K is not from 1 to the number of prompts."""
     scores = np.asarray(scores)
     _, classes, prompts = scores.shape
     kept = np.broadcast_to(prompts if kept is None else np.asarray(kept), (classes,))
@@ -104,16 +51,7 @@ def zero_shot_scores(scores, kept=None):
 
 
 def top_1(scores, labels):
-    """Share of the images whose own class has the highest score; ties count as errors.
-
-    ```python
-    top_1([[0.9, 0.1], [0.8, 0.3]], [0, 1])  # 0.5
-    ```
-
-    Args:
-        scores: `(images, classes)`.
-        labels: `(images,)` columns of the true classes.
-    """
+    """Share of the images whose own class has the highest score; ties count as errors."""
     scores, labels = np.asarray(scores), np.asarray(labels)
     own = scores[np.arange(len(labels)), labels]
     others = scores.copy()
@@ -122,28 +60,8 @@ def top_1(scores, labels):
 
 
 def choose_prompts(scores, labels, per_class=False, sweeps=3):
-    """The number of most certain prompts to keep, chosen on a validation split.
-
-    ```python
-    scores = mean_similarities(np.random.rand(8, 3, 5), np.random.rand(3, 5))
-    kept = choose_prompts(scores, [0, 1, 2, 0, 1, 2, 0, 1])
-    ```
-
-    Args:
-        scores: `(images, classes, prompts)` of validation images, as for `zero_shot_scores`.
-        labels: `(images,)` columns of the true classes.
-        per_class: whether every class has its own K. From the best common K, each class in turn
-            takes the K with the highest accuracy over *all* images, with the other classes fixed.
-        sweeps: largest number of rounds over the classes; it ends early when nothing changes.
-
-    Returns:
-        K, an int, or `(classes,)` of them; among equally good ones the largest.
-
-    Raises:
-        ValueError: if there is not one label an image.
-
-    Reference: PCME++ (Chun, ICLR 2024), section 3.5, "same top-K" and "best top-K per class".
-    """
+    """The number of most certain prompts to keep, chosen on a validation split. Raises ValueError
+    if there is not one label an image."""
     labels, means = np.asarray(labels), np.asarray(scores)
     if len(labels) != len(means):
         raise ValueError(f"`labels` must be {len(means)}, one an image; received {len(labels)}")

@@ -30,18 +30,8 @@ def captions(
     max_length: int,
     **options: Any,
 ) -> keras.Model:
-    """A network over captions: the one that is given, or a GRU over words.
-
-    Args:
-        backbone: a `keras.Model` to features, or None for the GRU.
-        tokenizer: says how many words there are and how long a caption is, or None.
-        vocabulary_size, max_length: where there is no tokenizer.
-        dim: of the GRU's states.
-        **options: further ones of `zoo.encoders.gru`.
-
-    Raises:
-        ValueError: if there is nothing to make a network of.
-    """
+    """A network over captions: the one that is given, or a GRU over words. Raises ValueError if
+    there is nothing to make a network of."""
     if backbone is not None:
         return backbone
     if tokenizer is not None:

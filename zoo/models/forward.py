@@ -47,11 +47,8 @@ class Forward:
         return _on_host(self._compiled(_cast(batch, self.encoder)))
 
     def _on_replicas(self, batch, strategy):
-        """Every replica encodes its share of the rows.
-
-        All shares have the shape of the first batch's, filled up with zeros: a TPU compiles a
-        program for each shape. What is computed outside of `strategy.run` would run on its host.
-        """
+        """Every replica encodes its share of the rows; what is left over is encoded by the
+        first."""
         import tensorflow as tf
 
         count = strategy.num_replicas_in_sync
@@ -96,10 +93,8 @@ def _cast(batch, encoder):
 
 
 def _strategy_of(encoder):
-    """The strategy whose replicas are all of this process, or None.
-
-    `predict` would wait for the other workers of a cluster; each encodes rows of its own.
-    """
+    """The strategy whose replicas are all of this process, or None. `predict` would wait for the
+    other workers of a cluster; each encodes rows of its own."""
     import tensorflow as tf
 
     strategy = getattr(encoder, "distribute_strategy", None)

@@ -116,11 +116,8 @@ def write_onnx(function, tower, path):
 
 
 def move_weights_out(path):
-    """Moves the large weights of a file into `NAME.data` beside it, which an engine maps to memory.
-
-    The captions of `photos_pfe` are then opened in 60 MB less. Both files have to stay in one
-    folder.
-    """
+    """Moves the large weights of a file into `NAME.data` beside it, which an engine maps to
+    memory."""
     onnx = require("onnx", extra="search")
     model, data = onnx.load(path), path.with_suffix(".data")
     path.unlink()

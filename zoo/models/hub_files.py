@@ -19,16 +19,7 @@ _BESIDE = (
 
 
 def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pathlib.Path]:
-    """Fetches files of one folder on a hub; those that are cached are not fetched again.
-
-    Args:
-        handle: `"hf://user/model"` or `"kaggle://user/model/keras/variation"`.
-        may_lack: whether files that the folder lacks are left out of the result.
-
-    Raises:
-        InputError: if the hub has no such folder or file, or cannot be reached, or keras-hub is
-            not installed.
-    """
+    """Fetches files of one folder on a hub; those that are cached are not fetched again."""
     paths = []
     for name in names:
         try:
@@ -45,9 +36,8 @@ def fetch_config(handle: str) -> dict:
 
 
 def fetch_weights(handle: str) -> pathlib.Path:
-    """The folder on this machine of a model that other libraries or authors wrote: `config.json`,
-    one file of weights, and its tokenizer's files if it has some. Raises InputError as `fetch`; or
-    if the folder has no safetensors."""
+    """The local folder of a hub's model that others wrote: `config.json`, safetensors, tokenizer
+    files. Raises InputError as `fetch`, or if the folder has no safetensors."""
     (config,) = fetch(handle, [CONFIG_FILE])
     if not any(fetch(handle, [name], may_lack=True) for name in WEIGHTS):
         raise InputError(f"{handle}: expected a file {' or '.join(WEIGHTS)}; it has neither")

@@ -36,39 +36,8 @@ _FAMILIES = {
 def hub_model(
     preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
 ) -> DualEncoder:
-    """A KerasHub dual encoder as a model of points, its preprocessing and tokenizer inside.
-
-    ```python
-    model = zoo.from_preset("siglip2_base_patch16_224")
-    ```
-
-    Args:
-        preset: a name of KerasHub's, such as `"clip_vit_base_patch32"`; a handle `"hf://…"` or
-            `"kaggle://…"`; a local folder with a KerasHub preset, or with CLIP, SigLIP or MetaCLIP
-            2 as `transformers` saves them; or a
-            `CLIPBackbone`, `SigLIPBackbone` or `MetaCLIP2Backbone`, whose layers are then shared.
-        preprocessor: the KerasHub preprocessor of a backbone. None takes the preset's; a backbone
-            alone gets its family's usual pixels and no tokenizer.
-
-    Returns:
-        A `DualEncoder` of points, not compiled. Its embeddings are KerasHub's divided by their
-        length, its similarity gives KerasHub's logits: `Cosine` with CLIP's learned scale, or
-        `CosineLogit` with SigLIP's scale and shift. The default loss is InfoNCE, or SigLIP's.
-
-    Raises:
-        InputError: if there is no such preset, it cannot be read, or its backbone is of another
-            family.
-        MissingPackageError: without keras-hub.
-
-    Relations: `zoo.models.pfe` makes Gaussians of it, without touching the points.
-
-    Reference: Radford et al., ICML 2021 (CLIP); Zhai et al., ICCV 2023 (SigLIP); Tschannen et al.,
-        2025 (SigLIP 2); Chuang et al., 2025 (MetaCLIP 2).
-
-    Released code differs: KerasHub's image converter makes squares bicubically or bilinearly
-        without antialiasing; here `zoo.data.images.prepare` crops or stretches as the converter
-        does, with antialiasing.
-    """
+    """A KerasHub dual encoder as a model of points, with its preprocessing and tokenizer inside.
+    Raises InputError if there is no such preset, or its backbone is of another family."""
     hub = require("keras_hub", extra="text")
     if isinstance(preset, keras.Model):
         backbone = preset

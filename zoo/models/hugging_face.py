@@ -42,10 +42,8 @@ def model_type_of(folder: pathlib.Path) -> str | None:
 
 
 def read_hugging_face(folder: pathlib.Path) -> tuple[keras.Model, keras.layers.Layer | None]:
-    """The KerasHub backbone and preprocessor of a folder with CLIP or SigLIP; the preprocessor is
-    None without a tokenizer: `vocab.json` and `merges.txt` of CLIP, `spiece.model` of SigLIP,
-    `tokenizer.model` of SigLIP 2. Raises InputError if the config is of another network, or arrays
-    are missing, left over or of another shape, or keras-hub is not installed."""
+    """KerasHub's backbone and preprocessor of a folder with CLIP or SigLIP; None without a
+    tokenizer. Raises InputError if the config is of another network, or arrays do not fit it."""
     models = require("keras_hub", extra="text").models
     config = read_object(folder / CONFIG_FILE)
     kind = "clip" if config.get("model_type") == "clip" else "siglip"

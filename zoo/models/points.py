@@ -19,10 +19,8 @@ POINTS_FILE = "points_of.json"
 
 
 def points_of(model: DualEncoder) -> DualEncoder:
-    """The means of a `DualEncoder` of Gaussians as a model of points, compared by cosine.
-
-    It shares the weights: `photos_points` is this of `photos_pfe`, and has no file of its own.
-    """
+    """The means of a `DualEncoder` of Gaussians as a model of points, compared by cosine. It shares
+    the weights: `photos_points` is this of `photos_pfe`, and has no file of its own."""
     towers = (
         keras.Model(tower.input, {"mean": tower.output["mean"]}, name=tower.name)
         for tower in (model.image_encoder, model.caption_encoder)
@@ -34,13 +32,7 @@ def points_of(model: DualEncoder) -> DualEncoder:
 
 def frozen_points(model: DualEncoder) -> DualEncoder:
     """A model of points whose towers are one layer each, `"backbone"`, for heads over its points.
-
-    It shares the weights. `zoo.encoders.head_alone` of its towers reads stored points, so that
-    variances over them (`zoo.models.pfe`) are learnt without encoding anything again.
-
-    Raises:
-        ValueError: if its embeddings are not points, or its encoders not Functional.
-    """
+    Raises ValueError if its embeddings are not points, or its encoders not Functional."""
 
     def wrapped(encoder, name):
         check_gives_points(encoder, name)
@@ -62,9 +54,8 @@ def frozen_points(model: DualEncoder) -> DualEncoder:
 def save_points(
     path: str | os.PathLike, of: str, card: dict[str, Any], files: Sequence[str | os.PathLike] = ()
 ) -> None:
-    """Writes a preset that is `points_of` the preset `of` in the same folder, and has no weights
-    itself; `card` and `files` as of `save_preset`. Raises InputError if the folder exists, or a
-    file is missing."""
+    """Writes a preset without weights that is `points_of` the preset `of` in the same folder.
+    Raises InputError if the folder exists, or a file is missing."""
 
     def write(folder):
         text = json.dumps({"points_of": of}) + "\n"

@@ -131,11 +131,7 @@ def _assets(folder):
 
 
 def model_card(card: dict[str, Any]) -> str:
-    """A card as Markdown, with the header that model hubs read.
-
-    Args:
-        card: as `save_preset` takes it.
-    """
+    """A card, as `save_preset` takes it, as Markdown with the header that model hubs read."""
     lines = ["---", "library_name: keras", "tags: [halo-zoo, image-text-retrieval]"]
     if "license" in card:
         spdx = str(card["license"]).lower()

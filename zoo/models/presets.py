@@ -247,9 +247,8 @@ def save_preset(
 
 
 def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
-    """Where the files of a preset lie: its model, its card and its probes. What lies on a hub is
-    fetched. A `.keras` file is returned as it is; None of what is not there, and of models on a hub
-    that are not of the zoo. Raises InputError if a hub has no such preset, or cannot be reached."""
+    """Where the files of a preset lie, fetched from a hub if need be; None where there is none of
+    the zoo. Raises InputError if a hub has no such preset, or cannot be reached."""
     if str(name_or_path).startswith(HUBS):
         return _fetched(str(name_or_path))
     path = pathlib.Path(name_or_path).expanduser()

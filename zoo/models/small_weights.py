@@ -15,20 +15,8 @@ _LEVELS = 127
 
 
 def shrink(path: str | os.PathLike, int8: bool = False) -> None:
-    """Rewrites an HDF5 file of weights with its matrices as float16, the large ones as int8.
-
-    Vectors stay as they are, since they hold scales and variances, and so do kernels of
-    convolutions at float16: there are few, and a depthwise one has nine numbers a channel.
-
-    Args:
-        path: the file.
-        int8: whether matrices of two or three axes with 65,536 numbers and more become int8: each
-            column of a kernel, and each row of a table of word vectors, in 127 steps to either
-            side, the steps in float16 beside it.
-
-    Raises:
-        InputError: if a weight is too large for float16.
-    """
+    """Rewrites an HDF5 file of weights with float16 matrices, with `int8` the large ones as int8.
+    Raises InputError if a weight is too large for float16."""
     path = pathlib.Path(path)
 
     def narrowed(name, values, scales):
@@ -55,11 +43,8 @@ def is_int8(path: str | os.PathLike) -> bool:
 
 
 def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
-    """Writes what `shrink` made as a file that Keras reads.
-
-    Raises:
-        KeyError, OSError: if the file is damaged.
-    """
+    """Writes what `shrink` made as a file that Keras reads. Raises KeyError or OSError if it is
+    damaged."""
     with h5py.File(path, "r") as file:
         steps = file[SCALES]
 
@@ -72,9 +57,8 @@ def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
 
 
 def to_int8(values):
-    """`(levels, steps)`, int8 and float16, of which the product is about `values`, float32 of two
-    or three axes: a kernel has steps for all but its first axis, a table of word vectors for each
-    row. What is such a product already comes back exactly."""
+    """`(levels, steps)`, int8 and float16, whose product is about `values`; what is such a product
+    is exact. A kernel has steps for all but its first axis, a table of vectors one per row."""
     by_row = values.ndim == 2 and values.shape[0] > 8 * values.shape[1]  # a table of vectors
     largest = np.abs(values).max(axis=-1 if by_row else 0, keepdims=True)
     steps = np.maximum((largest / _LEVELS).astype(np.float16), np.finfo(np.float16).tiny)

@@ -12,11 +12,7 @@ SIDES = ("images", "captions")
 
 
 def parts(model: keras.Model, loss: keras.losses.Loss | None) -> dict[str, Any]:
-    """The config of a model with its own loss, to be read by `arguments`.
-
-    The encoders and the similarity are in it as objects, which Keras serializes: it notices only
-    so that the same layer also stands beside the model in a Functional model.
-    """
+    """The config of a model with its own loss, to be read by `arguments`."""
     serialize = keras.saving.serialize_keras_object
     trained = model.trained_as_log_odds
     if trained is None and model.loss is not loss:
@@ -57,14 +53,7 @@ def flat_model(
     model: keras.Model, signature: Any = None, called_with: dict[str, Any] | None = None
 ) -> keras.Model:
     """A Functional model of both towers, `{"images_mean": …, "captions_mean": …}` its outputs.
-
-    Args:
-        signature: a dict of `keras.InputSpec`s or a list of it; None for what the encoders say.
-        called_with: `(shape, dtype)` of the inputs so far, by side, of encoders that say nothing.
-
-    Raises:
-        ValueError: if what a side takes is not known.
-    """
+    Raises ValueError if what a side takes is not known."""
     if isinstance(signature, (list, tuple)) and len(signature) == 1:
         (signature,) = signature
     known = {**(called_with or {}), **_of_encoders(model)}

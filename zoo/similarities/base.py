@@ -152,14 +152,8 @@ def root(value):
 
 @keras.saving.register_keras_serializable(package="halo")
 class Bounded(keras.constraints.Constraint):
-    """Keeps a weight in an interval: the optimiser clips it after every step.
-
-    The forward pass and the gradient stay those of the free weight, as in the papers.
-
-    Args:
-        minimum: lower bound, or None.
-        maximum: upper bound, or None.
-    """
+    """Keeps a weight in an interval: the optimiser clips it after every step. The forward pass and
+    the gradient stay those of the free weight, as in the papers."""
 
     def __init__(self, minimum=None, maximum=None):
         self.minimum, self.maximum = minimum, maximum
@@ -174,13 +168,7 @@ class Bounded(keras.constraints.Constraint):
 
 def add_scale_and_shift(layer, scale, shift):
     """Gives a layer the learned scalars `scale` > 0 and `shift` of a logit −scale · x + shift.
-
-    The scale is a plain weight, so that it starts at, reads as and learns like the papers' a. A
-    sign change would turn a distance into a similarity, so it is clipped from below at 1e-3.
-
-    Raises:
-        ValueError: if the initial scale is not positive.
-    """
+    Raises ValueError if the initial scale is not positive."""
     if not scale > 0:
         raise ValueError(f"`scale` must be positive; received {scale}")
     layer.initial_scale, layer.initial_shift = float(scale), float(shift)

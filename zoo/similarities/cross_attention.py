@@ -14,11 +14,7 @@ _BLOCK = 2**24
 @keras.saving.register_keras_serializable(package="halo")
 class AlignmentGraph(keras.layers.Layer):
     """ReLU(W·(E·s)), E = softmax(W_q s · W_k s): each node gathers all others of its pair.
-    Alignments are `(N, M, nodes, dim)`, and the mask, broadcastable to `(N, M, nodes)`, is True for
-    nodes that are there.
-
-    Reference: SGRAF (Diao et al., AAAI 2021), equations 6 and 7.
-    """
+    Alignments are `(N, M, nodes, dim)`; the mask, True for present nodes, broadcasts to them."""
 
     def __init__(self, dim, **kwargs):
         super().__init__(**kwargs)
@@ -42,10 +38,7 @@ class AlignmentGraph(keras.layers.Layer):
 @keras.saving.register_keras_serializable(package="halo")
 class AlignmentFiltration(keras.layers.Layer):
     """Σ_i g_i s_i of unit length, g = sigmoid(BatchNorm(w·s_i)), which sum to one: `(N, M, dim)` of
-    what `AlignmentGraph` takes.
-
-    Reference: SGRAF (Diao et al., AAAI 2021), equations 8 and 9.
-    """
+    what `AlignmentGraph` takes."""
 
     def __init__(self, dim, **kwargs):
         super().__init__(**kwargs)
@@ -70,14 +63,8 @@ class AlignmentFiltration(keras.layers.Layer):
 
 
 def attended_regions(regions, words, region_mask, word_mask, sharpness=9.0):
-    """What each word sees of each image, `(N, M, L, dim)`: a mean of its regions, of unit length.
-
-    Regions `(N, R, dim)` are weighted by softmax over regions of λ · ŝ, where ŝ is the leaky ReLU
-    (slope 0.1) of the product of word `(M, L, dim)` and region, of unit length over the words of
-    the caption. Masks are True where there is one.
-
-    Reference: SCAN (Lee et al., ECCV 2018), equations 1 to 3.
-    """
+    """What each word sees of each image, `(N, M, L, dim)`: a mean of its regions, of unit
+    length."""
     products = ops.einsum("nrd,mld->nmlr", regions, words)
     products = ops.where(products > 0, products, 0.1 * products)
     products = ops.where(word_mask[None, :, :, None], products, 0.0)

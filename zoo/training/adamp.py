@@ -103,11 +103,7 @@ class AdamP(keras.optimizers.Optimizer):
         self.assign(variable, updated)
 
     def _radial_part(self, gradient, variable, step, index):
-        """How much of the weight itself is in its step, and the factor on its weight decay.
-
-        The four sums below are all that is needed of each channel, and their totals of the
-        layer, so that no projected step is made only to be thrown away.
-        """
+        """How much of the weight itself is in its step, and the factor on its weight decay."""
         channel_axes = _channel_axes(self._trainable_variables[index])
         if not channel_axes:
             return 0.0, 1.0

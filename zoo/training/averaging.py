@@ -105,9 +105,8 @@ def training_batch_normalizations(model):
 
 
 def estimate_batch_normalization(model, batches):
-    """Replaces the moving statistics of BatchNorm layers by their mean over a finite iterable of
-    model inputs, each called with `training=True`. Each batch weighs the same. Weights do not
-    change. Raises ValueError if there are no batches."""
+    """Replaces BatchNorm's moving statistics by their mean over finite batches, each called with
+    `training=True` and of equal weight. Raises ValueError if there are no batches."""
     layers = training_batch_normalizations(model)
     if not layers:
         return

@@ -21,13 +21,8 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """In here a `ValueError` becomes an `InputError` of one line, without Keras' frame and colours;
-    its traceback goes into `traceback.txt` of the run's folder.
-
-    Which sizes go together is known to the layers, the pipelines and Keras' networks that are made
-    of them: an even width for two directions, 32 pixels for a ResNet. They raise `ValueError`, and
-    so does a defect of ours, so that nothing of it may be lost.
-    """
+    """In here a `ValueError` becomes an `InputError` of one line; its traceback goes into
+    `traceback.txt` of the run's folder."""
     try:
         yield
     except InputError:
@@ -48,8 +43,7 @@ def sentence(error: ValueError) -> str:
 
 def check_rankings(model: Any, names: Sequence[str]) -> None:
     """Refuses, before hours of training, a similarity by name that cannot rank a model's
-    embeddings, as CSD of points; `"own"` always can. Raises InputError if one takes other
-    embeddings."""
+    embeddings. Raises InputError if one takes other embeddings; `"own"` always can."""
     encoders = (model.image_encoder, model.caption_encoder)
     embeddings = [_zeros(encoder.output) for encoder in encoders]
     for name in names:

@@ -194,11 +194,7 @@ def _trainable_variables(block):
 
 
 def _after(variable):
-    """Operations made in this context wait until the variable has been updated.
-
-    TensorFlow would otherwise begin the updates of all variables at once, and hold the
-    intermediate results of all of them: more memory than the gradients, times four for AdamP.
-    """
+    """Operations made in this context wait until the variable has been updated."""
     if variable is None or keras.backend.backend() != "tensorflow":
         return contextlib.nullcontext()
     import tensorflow as tf

@@ -22,14 +22,8 @@ UNSAID = ""  # the weights of a backbone, where nobody has said which
 
 
 def check_weights(settings: Any, name: str, network: str | None) -> None:
-    """Refuses to train a network of random weights on real data unless that was asked for.
-
-    For `__post_init__` of settings whose field's default is `UNSAID`, which becomes None. A tiny
-    network has no weights, and None is no network.
-
-    Raises:
-        ValueError: if real data are given and nothing was said of the weights.
-    """
+    """Refuses to train a network of random weights on real data unless that was asked for. Raises
+    ValueError if real data are given and nothing was said of the weights."""
     if getattr(settings, name) != UNSAID:
         return
     if settings.data_dir is not None and network not in (None, *FROM_SCRATCH):

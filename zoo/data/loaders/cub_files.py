@@ -21,17 +21,7 @@ SPLITS = tuple(_FILES)
 
 def read_split(root, folder, split, class_names, images, problems):
     """The labels of a split's classes, and a function that says of an image number of these classes
-    whether it belongs to the split.
-
-    Args:
-        folder: with the split's files; None to look for it in `root`.
-        split: one of `SPLITS`.
-        class_names: all classes, by label.
-        images: `{image number: (file name, label)}`.
-
-    Raises:
-        InputError: if the files are not there or name what does not exist.
-    """
+    whether it belongs to the split."""
     if folder is None and not (root / _FOLDER).is_dir():
         labels, seen = _published(root, split, class_names, images)
     else:

@@ -16,9 +16,8 @@ SPLITS = ("train", "val", "test", "restval")
 
 
 class Record(NamedTuple):
-    """One image as an annotation file lists it, from `where` in it. Of `files`, names relative to
-    the folder of the images, the first that exists is taken; `caption_boxes` are (x, y, width,
-    height)."""
+    """One image of an annotation file, from `where` in it; the first of `files` that exists is
+    taken. `caption_boxes` are (x, y, width, height)."""
 
     files: tuple[str, ...]
     image_id: int | str
@@ -40,20 +39,8 @@ def has_fields(entry, **kinds):
 
 
 def gather(name, listed, images, image_size, problems=None, missing="skip", verbose=True):
-    """A `Loaded` tuple of the images that can be used, each a class of its own.
-
-    Args:
-        name: of the split.
-        listed: `Record`s, in order.
-        images: the folder with the images, or None for captions without them: then paths are
-            only names, nothing is looked up, and the dataset yields the names.
-        problems: where problems so far were collected.
-        missing: `"skip"` reports photos that are not there, `"error"` raises.
-
-    Raises:
-        ValueError: if `missing` is unknown.
-        InputError: if nothing is left, or at the first problem unless `problems` collects them.
-    """
+    """A `Loaded` tuple of the listed images that can be used, each a class of its own. Raises
+    InputError as `problems` and `missing` decide."""
     if missing not in ("skip", "error"):
         raise ValueError(f"`missing` must be 'skip' or 'error'; received {missing!r}")
     problems = problems or Problems()

@@ -30,9 +30,8 @@ _DEEP, _SAMPLE = 2, 20  # folders below the table's; names that are looked for i
 
 
 class Layout(NamedTuple):
-    """A folder of photos with captions, recognised: `what` it is in words, the `source` that holds
-    the captions, the folder `images` that the paths are relative to, and `rows`, from a `Problems`
-    to an iterator of `Row`s."""
+    """A recognised folder: `what` in words, the `source` of the captions, the folder `images` of
+    the paths, and `rows`, a function of `Problems` to an iterator of `Row`s."""
 
     what: str
     source: Path
@@ -46,18 +45,8 @@ def recognised(
     columns: tuple[str, str] = ("image", "caption"),
     separator: str | None = None,
 ) -> Layout:
-    """The layout of a folder, or of a table in it.
-
-    Args:
-        images: the folder of the pictures; None finds the one below the table's folder that has
-            the first pictures that the table names.
-        columns: names of the columns, or keys, of pictures and captions. For the default ones their
-            usual other names stand in, such as `file_name` and `text`.
-        separator: see `zoo.files.tables.separator_of`.
-
-    Raises:
-        InputError: if there is nothing at `path`, or it has none of these layouts.
-    """
+    """The layout of a folder, or of a table in it; `images` None finds the folder of the first
+    pictures. Raises InputError if there is nothing at `path`, or it has none of these layouts."""
     path = Path(path).expanduser()
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")

@@ -27,9 +27,8 @@ _SPLITS = {
 
 
 class Row(NamedTuple):
-    """What one row says: `where` it is (file and line), the path of a picture relative to the
-    folder of the pictures, captions that are not checked yet, and `"train"`, `"validation"` or
-    `"test"`, or None where nothing says so."""
+    """One row: `where` it is, a picture's path below their folder, captions not checked yet, and
+    the split or None."""
 
     where: str
     image: str
@@ -38,16 +37,8 @@ class Row(NamedTuple):
 
 
 def read_rows(source, columns, problems, separator=None) -> Iterator[Row]:
-    """The rows of a table, of JSON Lines, or of a folder with a text file a picture.
-
-    Args:
-        columns: names of the columns, or keys, of image, caption and split; a table that has no
-            column of the last name says nothing about splits.
-        separator: see `zoo.files.tables.separator_of`.
-
-    Raises:
-        InputError: if the source is of no such kind, or as `problems` decides.
-    """
+    """The rows of a table, of JSON Lines, or of a folder with a text file a picture. Raises
+    InputError if the source is of no such kind, or as `problems` decides."""
     if source.is_dir():
         return _text_files(source, problems)
     if source.suffix in SEPARATORS or separator is not None:

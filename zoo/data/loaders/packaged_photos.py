@@ -66,9 +66,8 @@ def photo_credits() -> dict[str, Credit]:
 
 
 def packaged_vectors(weights_sha256: str) -> dict[str, np.ndarray] | None:
-    """The embedding of `packaged_photos()` by the model whose weights have this hash, float32
-    arrays `(170, dim)`, rounded to half precision, in which they are kept; None for any other
-    model."""
+    """Embeddings of `packaged_photos()` by the model of this hash, float32 `(170, dim)`, kept in
+    half precision; None for any other model."""
     path = FOLDER / VECTORS
     if not path.is_file():
         return None

@@ -64,9 +64,8 @@ def mix_batches(
 
 
 def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
-    """The images, float32 `(batch, height, width, channels)`, some of them mixed with their
-    partners in the reversed batch, and λ `(batch,)`, the share of each that is its own: 1 where it
-    is not mixed; for CutMix that of its pixels. Options as of `mix_batches`."""
+    """Images, some mixed with their partners in the reversed batch, and λ `(batch,)`, the share
+    that is each one's own: 1 where it is not mixed. Options as of `mix_batches`."""
     rows, height, width = images.shape[:3]
     choice = uniform(seed, _CHOICE, rows, 1)[:, 0]
     if whole_batches:

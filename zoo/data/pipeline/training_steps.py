@@ -24,14 +24,8 @@ def training(
     num_steps=None,
     augmentation=None,
 ):
-    """A `tf.data.Dataset` of training batches.
-
-    Args:
-        records, tokenizer, source, seed, start_step, num_steps, augmentation, shard: see
-            `batches.class_pairs`.
-        draw: function of a step that gives the indices of the whole batch's images and captions.
-        sizes: how many of them there are, over all shards.
-    """
+    """A `tf.data.Dataset` of training batches, each a pure function of the seed and the step: what
+    a step drew becomes tensors."""
     index, count = shard
     num_images, num_captions = (size // count for size in sizes)
     augmentation = augmentation or Augmentation()

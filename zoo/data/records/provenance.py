@@ -21,15 +21,8 @@ FILE_NAME = "skipped.jsonl"
 
 
 def hashes(paths: Iterable[str | os.PathLike]) -> dict[str, str]:
-    """The SHA-256 of the contents of files, `{absolute path: hash}`; what names no file has the
-    hash "".
-
-    A file is read when it is met first and when its size or its time of change is another. What was
-    found is kept in the user's cache folder.
-
-    Raises:
-        InputError: if a file cannot be read.
-    """
+    """SHA-256 of files' contents, `{absolute path: hash}`, "" for what names no file. Raises
+    InputError if a file cannot be read."""
     paths = sorted({os.path.abspath(path) for path in paths})
     key = hashlib.sha256("\0".join(paths).encode()).hexdigest()[:16]
     ledger = cache_folder("contents", f"{key}.json")
@@ -48,14 +41,8 @@ def hashes(paths: Iterable[str | os.PathLike]) -> dict[str, str]:
 
 
 def pictures_sha256(records: Records) -> list[str]:
-    """The hash of the contents of each picture's file; of what is no file, its path. A row `FILE#7`
-    of a file of features has the file's hash.
-
-    Wherever the files lie, the same pictures have the same hashes.
-
-    Raises:
-        InputError: if a file cannot be read.
-    """
+    """Hash of each picture's contents, or of its path where it is no file; a row `FILE#7` has its
+    file's. Raises InputError if a file cannot be read."""
     # A file of features is often of several gigabytes, and is read once.
     places = [_place(str(path)) for path in records.image_paths]
     found = hashes({file for file, _ in places})
@@ -63,9 +50,8 @@ def pictures_sha256(records: Records) -> list[str]:
 
 
 def data_sha256(records: Records, description: Mapping[str, Any]) -> str:
-    """The hash of what a run reads of a split: pictures or vectors, captions and their matches. The
-    files that the description for `zoo.data.open` names count with their contents. Raises
-    InputError as `pictures_sha256`."""
+    """Hash of what a run reads of a split: pictures or vectors, captions, matches, and the files
+    that the description names. Raises InputError as `pictures_sha256`."""
     columns = (records.captions, records.caption_image, records.image_labels)
     specs = [value for value in description.values() if isinstance(value, str)]
     roots = {None, description.get("root")}  # of files that have moved

@@ -262,17 +262,8 @@ class Problems:
 
 
 def with_shuffled_captions(records, share, seed=0):
-    """The records of a training split with some captions given to the wrong images.
-
-    The texts of `share` of the captions, drawn at random, go round among themselves, so that each
-    of these images gets another caption's text. Labels stay as they were: they are now wrong.
-
-    Raises:
-        ValueError: if the share is outside of [0, 1].
-
-    Reference: Huang et al., "Learning with Noisy Correspondence", NeurIPS 2021; PCME++ (Chun, ICLR
-    2024), section 3.2.
-    """
+    """The records of a training split with some captions given to the wrong images. Raises
+    ValueError if the share is outside of [0, 1]."""
     if not 0 <= share <= 1:
         raise ValueError(f"`share` must be in [0, 1]; received {share}")
     rng = np.random.default_rng(seed)

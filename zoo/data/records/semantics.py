@@ -22,21 +22,7 @@ _ROWS = 256
 
 
 class Semantics:
-    """SEM(image, caption) of a split: the mean CIDEr of the caption with the image's positives.
-
-    Positives of an image are all captions with its label: its own on COCO and Flickr30K, those of
-    its class on CUB. Document frequencies are over images, as CIDEr defines them: in a class of
-    CUB nearly every word occurs, which tells nothing. It is never held as a matrix, only as two
-    sparse factors, and a batch's part is a small product, see `zoo.metrics.CiderFactors`.
-
-    Args:
-        factors: `CiderFactors` of the captions and their labels.
-        group_of_image: `(N,)` the group of each image.
-        column_of_caption: `(M,)` the caption of the factors that each caption is; None: its own.
-
-    Reference: DAA (Li et al., NeurIPS 2022), equation 7; CIDEr (Vedantam et al., CVPR 2015),
-        section 3: df over the images of the data set.
-    """
+    """SEM(image, caption) of a split: the mean CIDEr of the caption with the image's positives."""
 
     def __init__(self, factors, group_of_image, column_of_caption=None):
         if column_of_caption is None:
@@ -62,9 +48,8 @@ class Semantics:
         return tf.ensure_shape(part, (images.shape[0], captions.shape[0]))
 
     def matrix(self):
-        """All of it, for `zoo.metrics.average_semantic_precision`: a `SimilarityMatrix` `(N, M)`
-        over a dense `(groups, M)`, of which images that share their positives share a row. For a
-        split to evaluate on, not for a training split."""
+        """All of it, a `SimilarityMatrix` `(N, M)`, for a split to evaluate on, not to train on.
+        Images that share their positives share a row."""
         groups, captions = self.factors.shape
         values = np.empty((groups, captions), np.float32)
         every = np.arange(captions)
@@ -75,25 +60,7 @@ class Semantics:
 
 
 def semantics(records, variant="cider", cache=None, verbose=True):
-    """The semantics of a split, out of the cache or counted again.
-
-    Args:
-        records: of the split.
-        variant: `"cider"` in [0, 1], `"cider_d"` in [0, 10] or `"tfidf"` in [0, 1], see
-            `zoo.metrics.Cider`. A temperature goes with the range: what is 0.01 for one in [0, 1]
-            is 0.1 for CIDEr-D.
-        cache: a folder for one file each of captions and variant, or None for none. The file's
-            name and content say what it is of; anything else, and a file that is not whole, is
-            never read but written anew.
-        verbose: show a progress bar.
-
-    Returns:
-        A `Semantics`.
-
-    Raises:
-        ValueError: if the variant is unknown, or some image has no caption with its label.
-        InputError: if the cache cannot be written.
-    """
+    """The `Semantics` of a split, out of the cache or counted again."""
     if variant not in VARIANTS:
         raise ValueError(f"`variant` must be one of {VARIANTS}; received {variant!r}")
     labels, group_of = np.unique(records.caption_labels, return_inverse=True)

@@ -21,9 +21,8 @@ _MODES = ("mask", "random", "delete")
 
 
 class WordIds(NamedTuple):
-    """Which ids of a tokenizer are words: a random one is in `first` … `end` − 1, None where that
-    is not known; `unknown` stands for a word that is not told; `special` ids, such as that of the
-    end, are never lost."""
+    """Which ids of a tokenizer are words: random ones lie in `first` … `end` − 1 (None: not known).
+    `unknown` stands for an unknown word; `special` ids are never lost."""
 
     first: int = UNKNOWN_ID + 1
     end: int | None = None

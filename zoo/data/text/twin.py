@@ -16,10 +16,8 @@ _SAMPLES = (
 
 
 def tokenizer_of(tokenizer):
-    """A `tokenizers.Tokenizer` with the ids of one of ours, or None where there is none.
-
-    It is compared on awkward captions: what gives other ids is not written.
-    """
+    """A `tokenizers.Tokenizer` with the ids of one of ours, or None where there is none: it is
+    compared on awkward captions, and one that gives other ids is not written."""
     if not isinstance(tokenizer, (WordTokenizer, BertTokenizer)):
         return None
     made = (_of_words if isinstance(tokenizer, WordTokenizer) else _of_pieces)(tokenizer)

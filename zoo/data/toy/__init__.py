@@ -9,9 +9,8 @@ from zoo.files.atomic import atomic_folder
 
 
 def write_whole(root, manifest, what, wanted, write):
-    """Makes a folder by `write(folder)`, unless it already holds what is wanted: JSON values, which
-    its file `manifest` says. Raises InputError if the folder holds anything else; it is left as it
-    is."""
+    """Makes a folder by `write(folder)`, unless it holds what `manifest` says already. Raises
+    InputError if it holds anything else; it is left as it is."""
     root = Path(root).expanduser()
     if _holds(root, manifest, what, wanted):
         return root

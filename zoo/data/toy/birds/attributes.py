@@ -144,11 +144,7 @@ def decode(row):
 
 
 def held_out(rng, species, count):
-    """Indices of `count` species whose every attribute value others show too.
-
-    Unseen species are new *combinations* of seen values, so that they can be told from a
-    description by whoever has learned the words.
-    """
+    """Indices of `count` species whose every attribute value others show too."""
     table = np.array([codes(bird) for bird in species])
     best, best_missing = None, None
     for _ in range(200):

@@ -88,17 +88,7 @@ def in_frame(origin, along, across, point):
 
 
 def draw(rng, bird, size):
-    """Draws a bird.
-
-    Args:
-        rng: a NumPy generator; background, pose, light and occlusion come from it.
-        bird: its attributes.
-        size: width and height in pixels.
-
-    Returns:
-        `(picture, box, visible)`: a Pillow image, the bounding box (x, y, width, height) in
-        pixels of what is seen of the bird, and the set of attributes that can be told.
-    """
+    """Draws a bird by its attributes, RGB uint8 `(size, size, 3)`."""
     side = size * OVERSAMPLE
     margin = int(_MARGIN * side)
     full = side + 2 * margin

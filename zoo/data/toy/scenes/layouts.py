@@ -16,9 +16,8 @@ _OFFSETS = np.cumsum([0, *(len(values) for values in ATTRIBUTES.values())])
 
 
 class Scene(NamedTuple):
-    """One scene as it goes to disk: its number from 1, in the names of its files and ids;
-    Karpathy's split, `"train"`, `"restval"`, `"val"` or `"test"`; the bytes and (width, height) of
-    its picture; its birds from left to right; five captions."""
+    """One scene as it goes to disk: number from 1, Karpathy's split, bytes and (width, height) of
+    its picture, birds from left to right, five captions."""
 
     number: int
     split: str
@@ -48,9 +47,8 @@ class Scene(NamedTuple):
 
 
 def write_coco(folder, scenes, species):
-    """Fills a folder with `annotations/` (captions, instances and Karpathy's division),
-    `train2014/` and `val2014/`. The species are the categories of the instances, numbered from 1.
-    """
+    """Fills a folder with COCO's `annotations/`, `train2014/` and `val2014/`. The species are the
+    categories of the instances, numbered from 1."""
     annotations = folder / "annotations"
     annotations.mkdir(parents=True)
     categories = [
@@ -115,12 +113,7 @@ def tokens_of(caption):
 
 def write_regions(folder, scenes, seed, num_regions, region_dim):
     """Fills a folder with `{train,dev,test,testall}_{ims.npy,caps.txt,ids.txt}`, at least two
-    regions for each bird.
-
-    As in the published files, `test` is the first fifth of `testall`, and images are stored once
-    (`train`, `testall`) or once for every caption (`dev`, `test`): readers must take both. The
-    projection and the noise follow from `seed`.
-    """
+    regions for each bird."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng([*seed, 1])
     projection = rng.normal(0, 1, (_OFFSETS[-1] + 2, region_dim)) / np.sqrt(len(NAMES) / 2)

@@ -29,14 +29,7 @@ _FILE = "truth/scenes.jsonl"
 
 
 class Statement(NamedTuple):
-    """What a caption says about a scene.
-
-    Attributes:
-        birds: for each bird that it mentions a dict of the attributes it names; different
-            mentions mean different birds.
-        count: the number of birds that it claims, or None.
-        ordered: whether each bird it mentions is left of the next one.
-    """
+    """What a caption says about a scene."""
 
     birds: tuple[dict[str, str], ...]
     count: int | None = None
@@ -133,9 +126,8 @@ def truth_matrix(root, records):
 
 
 def true_of(statement, table, counts):
-    """Of which scenes a statement is true, bool `(N,)`. The table is int `(N, MAX_BIRDS,
-    attributes)`, each scene's birds from left to right as `codes`, −1 where there is none; `counts`
-    are how many birds each has."""
+    """Of which scenes a statement is true, bool `(N,)`. The table holds each scene's birds from
+    left to right, `(N, MAX_BIRDS, attributes)`, −1 where there is none."""
     agrees = []
     for named in statement.birds:
         fit = table[:, :, 0] >= 0
