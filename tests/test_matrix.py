@@ -139,7 +139,6 @@ def test_every_builder_and_option_is_here():
     others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
     # Of stored vectors: tests/recipes/test_own_vectors.py. `pfe` is over any points there are.
     others |= {"pfe", "vector_points"}
-    others |= {"keras_hub"}  # tests/models/test_keras_hub.py
     functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}
     assert functions == others | set(VARIANTS)
     for name, variants in VARIANTS.items():

@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 NO_BUILDERS = {"from_preset", "list_presets", "save_preset", "with_captioning"}
 NO_RECIPE = {
     "hib",  # one modality, where the papers' tables compare two
-    "keras_hub",  # trained already, of papers that are not ours
     *("pfe", "vector_points"),  # of stored vectors: methods of own_vectors.py
 }
 
