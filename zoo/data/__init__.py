@@ -17,7 +17,6 @@ What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
 from zoo.data import datasets
 from zoo.data.datasets import LOADERS, Split, open
 from zoo.data.loaders import (
-    class_folders,
     coco,
     cub,
     flickr30k,
@@ -63,7 +62,6 @@ __all__ = [
     "batches",
     "captioned_folder",
     "captions",
-    "class_folders",
     "coco",
     "cub",
     "datasets",
