@@ -80,12 +80,16 @@ def check_every_way(table):
         source = sources.Pictures(records, SIZE)
         return encode_split(model, records, source).images["mean"].reshape(expected.shape)
 
+    # Exports take upright JPEG and PNG.
+    sent = [row for row, path in enumerate(paths) if path.endswith((".jpeg", ".mpo", ".png"))]
+    assert len(sent) == 3
+
     def served():
-        return requests.decoded(tf.stack(contents), SIZE, "crop", 1.0)
+        return requests.decoded(tf.gather(contents, sent), SIZE, "crop", 1.0)
 
     def answered():
-        found = Signatures(model, index=False).concrete()["encode_images"](tf.stack(contents))
-        return np.reshape(found["mean"], expected.shape)
+        encode = Signatures(model, index=False).concrete()["encode_images"]
+        return np.reshape(encode(tf.gather(contents, sent))["mean"], expected[sent].shape)
 
     def searched():
         (work,) = of_items("files", paths, paths)
@@ -101,7 +105,8 @@ def check_every_way(table):
         "export, embedded": answered,
     }
     for name, way in ways.items():
-        np.testing.assert_array_equal(way(), expected, err_msg=name)
+        wanted = expected[sent] if name.startswith("export") else expected
+        np.testing.assert_array_equal(way(), wanted, err_msg=name)
 
 
 def test_the_gallery_shows_a_photo_upright(tmp_path):

@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from zoo.data import cub
+from zoo.data.loaders.cub_files import decode_caption_bytes, read_numbered
 from zoo.errors import InputError
-from zoo.files.text_files import decode_caption_bytes, read_lines, read_numbered
+from zoo.files.text_files import read_lines
 
 
 def _first_image(root, split="trainval"):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from zoo.data import cub
-from zoo.data.loaders.cub_files import read_split
+from zoo.data.loaders.cub_files import read_numbered, read_split
 from zoo.data.records import Problems
 from zoo.errors import InputError
-from zoo.files.text_files import read_numbered
 
 
 def _load(root, split="trainval", **options):

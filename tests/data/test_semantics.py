@@ -189,7 +189,7 @@ def test_a_file_of_other_captions_under_this_name_is_noticed(tmp_path, capsys):
     (wanted,) = set(tmp_path.iterdir()) - {stale}
     wanted.write_bytes(stale.read_bytes())
     found = semantics(split, "cider", tmp_path, verbose=False)
-    assert "of other captions; counting anew" in capsys.readouterr().out
+    assert "of other captions; counting again" in capsys.readouterr().out
     whole = found.block(np.arange(N), np.arange(N * EACH))
     np.testing.assert_allclose(whole, expected(split, "cider"), atol=2e-6)
 

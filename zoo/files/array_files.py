@@ -18,8 +18,12 @@ def read_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """All arrays of an `.npz` file. Raises InputError if it is missing, damaged or has objects."""
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file")
-    with refusing(path), np.load(path, allow_pickle=False) as stored:
-        return dict(stored)
+    with refusing(path):
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        if any(isinstance(values, bytes) for values in arrays.values()):
+            raise ValueError("it holds more than arrays")
+    return arrays
 
 
 def read_array(path: str | os.PathLike) -> np.ndarray:

@@ -3,13 +3,10 @@
 import codecs
 import io
 import os
-import re
 import unicodedata
 from pathlib import Path, PurePosixPath
 
 from zoo.errors import InputError
-
-_REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
 
 
 def existing_folder(path, what="folder"):
@@ -55,33 +52,6 @@ def whole_number(text):
     """The number that a text of ASCII digits is, if 63 bits hold it, else None."""
     digits = text.isascii() and text.isdigit() and len(text) < 20
     return int(text) if digits and int(text) < 1 << 63 else None
-
-
-def read_numbered(path, count=1):
-    """A CUB table: lines of `number value …`, so many values and none with a space, as `{number:
-    (line, values)}`. Raises InputError if a line has another form or a number occurs twice."""
-    table = {}
-    for line, text in enumerate(read_lines(path), start=1):
-        fields = text.split()
-        number = whole_number(fields[0]) if len(fields) == count + 1 else None
-        if number is None:
-            form = " ".join(["number", *["value"] * count])
-            raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
-        if number in table:
-            raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
-        table[number] = (line, fields[1] if count == 1 else fields[1:])
-    return table
-
-
-def decode_caption_bytes(data):
-    """`(text, clean)` of a caption file, read as Windows-1252 where it is not UTF-8. Runs of
-    U+FFFD, which were hard spaces in Reed's files, become a space; clean is then False."""
-    try:
-        text = data.decode("utf-8-sig")
-        clean = _REPLACEMENT not in text
-    except UnicodeDecodeError:
-        text, clean = data.decode("cp1252", errors="replace"), False
-    return re.sub(f"[\u00a0{_REPLACEMENT}]+", " ", text), clean
 
 
 def safe_relative(name):

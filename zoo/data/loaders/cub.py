@@ -3,12 +3,12 @@
 import os
 from typing import Any
 
-from zoo.data.loaders.cub_files import SPLITS, open_captions, read_split
+from zoo.data.loaders.cub_files import SPLITS, open_captions, read_numbered, read_split
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 from zoo.files.decoding import check_images
-from zoo.files.text_files import existing_folder, read_numbered, safe_relative, whole_number
+from zoo.files.text_files import existing_folder, safe_relative, whole_number
 
 CAPTIONS_PER_IMAGE = 10
 

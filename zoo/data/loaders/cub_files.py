@@ -1,14 +1,16 @@
-"""What lies beside CUB's pictures: Reed's captions, and the division of its classes."""
+"""What lies beside CUB's pictures: its tables, Reed's captions, and the division of its classes."""
 
 import json
+import re
 import tarfile
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from zoo.errors import InputError
-from zoo.files.text_files import decode_caption_bytes, existing_folder, lines_of, read_lines
+from zoo.files.text_files import existing_folder, lines_of, read_lines, whole_number
 
 _FOLDER = "splits_pcme_xian"
+_REPLACEMENT = "\ufffd"  # what another program has already put for bytes it could not decode
 _FILES = {
     "trainval": "trainvalclasses.txt",
     "test": "testclasses.txt",
@@ -125,3 +127,30 @@ def _caption_file(data, where):
     text, clean = decode_caption_bytes(data)
     lines = [line.strip() for line in lines_of(text.rstrip())]
     return CaptionFile(lines if text.strip() else [], None, where, clean)
+
+
+def read_numbered(path, count=1):
+    """A CUB table: lines of `number value …`, so many values and none with a space, as `{number:
+    (line, values)}`. Raises InputError if a line has another form or a number occurs twice."""
+    table = {}
+    for line, text in enumerate(read_lines(path), start=1):
+        fields = text.split()
+        number = whole_number(fields[0]) if len(fields) == count + 1 else None
+        if number is None:
+            form = " ".join(["number", *["value"] * count])
+            raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
+        if number in table:
+            raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
+        table[number] = (line, fields[1] if count == 1 else fields[1:])
+    return table
+
+
+def decode_caption_bytes(data):
+    """`(text, clean)` of a caption file, read as Windows-1252 where it is not UTF-8. Runs of
+    U+FFFD, which were hard spaces in Reed's files, become a space; clean is then False."""
+    try:
+        text = data.decode("utf-8-sig")
+        clean = _REPLACEMENT not in text
+    except UnicodeDecodeError:
+        text, clean = data.decode("cp1252", errors="replace"), False
+    return re.sub(f"[\u00a0{_REPLACEMENT}]+", " ", text), clean
