@@ -28,8 +28,8 @@ _PIECES = ("spiece.model", "sentencepiece.model", "tokenizer.model")
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """What was given to `from_checkpoint`: the file, its `config.json`, its arrays and its
-    tokenizer."""
+    """What was given to `from_checkpoint`: arrays, `config.json` (empty without one), a tokenizer
+    or the path of its file, and the folder (None of a file alone)."""
 
     arrays: WeightArrays
     config: dict[str, Any]
@@ -39,7 +39,8 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A published family: how its files are recognised and built."""
+    """A published family: its name, arrays that all its files have (the first family whose `marks`
+    a file has is the file's), and `build` of a `Source`."""
 
     name: str
     marks: tuple[str, ...]

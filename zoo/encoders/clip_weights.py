@@ -15,7 +15,22 @@ from zoo.errors import InputError, require
 
 def load_clip_weights(encoder, path, tower):
     """Copies pretrained CLIP weights into a tower: a built KerasHub `CLIPVisionEncoder` or
-    `CLIPTextEncoder`, `"vision"` or `"text"`. Raises InputError if arrays do not fit."""
+    `CLIPTextEncoder`, `"vision"` or `"text"`.
+
+    Reads, by what is there:
+
+    - `.safetensors` or `.npz` with Hugging Face's names (`vision_model.encoder.layers.0…`), as
+      `openai/clip-vit-base-patch32` has them;
+    - the same with OpenAI's (`visual.transformer.resblocks.0…`, `transformer.resblocks.0…`), as
+      the state dicts of `openai/CLIP` and `open_clip` have them;
+    - a folder with a KerasHub preset of a `CLIPBackbone`.
+
+    Positions of another image size are interpolated bicubically; text positions are cut.
+
+    Raises:
+        InputError: if there is no such file, it is of another kind, an array is missing, has
+            another shape than the network's, or is not finite, or blocks would be left over.
+    """
     path = pathlib.Path(os.fspath(path)).expanduser()
     if path.is_dir():
         _copy_preset(encoder, path, tower)

@@ -47,8 +47,8 @@ class Forward:
         return _on_host(self._compiled(_cast(batch, self.encoder)))
 
     def _on_replicas(self, batch, strategy):
-        """Every replica encodes its share of the rows; what is left over is encoded by the
-        first."""
+        """Every replica encodes its share, of the first batch's shape, filled up with zeros: a TPU
+        compiles a program per shape, and runs what is outside of `strategy.run` on its host."""
         import tensorflow as tf
 
         count = strategy.num_replicas_in_sync

@@ -88,7 +88,8 @@ def in_frame(origin, along, across, point):
 
 
 def draw(rng, bird, size):
-    """Draws a bird by its attributes, RGB uint8 `(size, size, 3)`."""
+    """Draws a bird by its attributes: `(picture, box, visible)`, a Pillow image, (x, y, width,
+    height) of what is seen of it, and the attributes that can be told."""
     side = size * OVERSAMPLE
     margin = int(_MARGIN * side)
     full = side + 2 * margin
