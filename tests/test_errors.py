@@ -1,6 +1,5 @@
 """A package that is not installed is one error, which names the extra that brings it."""
 
-import importlib
 import pathlib
 import re
 import runpy
@@ -22,7 +21,6 @@ from zoo.encoders import weight_arrays
 from zoo.errors import MissingPackageError, require
 from zoo.metrics import read_instance_labels
 from zoo.models.frozen import write_onnx
-from zoo.retriever.mteb import retrieval_task
 from zoo.training import Execution, RunSettings
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -73,7 +71,6 @@ PLACES = {
         lambda: runpy.run_module("zoo.retriever.server"),
     ),
     "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(None, RECURRENT, "x")),
-    "MTEB's tasks": ("mteb", "mteb", lambda: retrieval_task("x", None)),
     "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }
@@ -129,10 +126,3 @@ def test_every_extra_that_an_error_names_is_one():
     }
     assert named == {extra for _, extra, _ in PLACES.values()}
     assert named <= extras
-
-
-def test_the_extra_of_mteb_is_the_one_that_is_named(remove, monkeypatch):
-    monkeypatch.delitem(sys.modules, "zoo.retriever.mteb")
-    remove("faiss")
-    with pytest.raises(MissingPackageError, match=r"\[mteb\]"):
-        importlib.import_module("zoo.retriever.mteb")

@@ -96,24 +96,12 @@ def _by_demo(tower, path):
     return tower.fitted(limits.picture(path))
 
 
-def _by_mteb(tower, path):
-    mteb = pytest.importorskip("zoo.retriever.mteb")
-    model = object.__new__(mteb.MtebModel)
-    model.towers = {"images": tower}
-    given = [{"bytes": path.read_bytes(), "path": None}, {"bytes": None, "path": str(path)}]
-    found = model._files([*given, Image.open(path)])["mean"].reshape(3, SIZE, SIZE, 3)
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-    return found[0]
-
-
 DOORS = {
     **{door: _by_retriever(door) for door in ("path", "Pillow", "array", "bytes")},
     "files": _by_files,
     "search": _by_search,
     "HTTP": _by_http,
     "demo": _by_demo,
-    "MTEB": _by_mteb,
 }
 
 

@@ -32,7 +32,6 @@ ELSEWHERE = {
     "serving.md": "tests/export/test_layout.py",
     "demo.md": "tests/demo/test_api.py",
     "howto/databases.md": "tests/test_documentation.py",
-    "howto/mteb.md": "tests/test_extras_mteb.py",
 }
 RUN_HERE = {
     "tutorials/photos.md": "",
