@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import timing
+from zoo.files.atomic import write_text
+from zoo.files.written import Written
 
 
 @dataclasses.dataclass
@@ -58,9 +60,10 @@ def save(reports, name, folder):
     """Writes the reports of the benchmark `name` to `folder/name.json`, atomically."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{name}.json.partial"
-    partial.write_text(json.dumps([report.as_dict() for report in reports], indent=2))
-    return partial.replace(folder / f"{name}.json")
+    path = folder / f"{name}.json"
+    Written(folder).claim(path.name)
+    write_text(path, json.dumps([report.as_dict() for report in reports], indent=2))
+    return path
 
 
 def _format(value):

@@ -15,7 +15,6 @@ import csv
 import dataclasses
 import importlib
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -174,8 +173,7 @@ def save(settings, options):
     small.mkdir(exist_ok=True)
     probes = smaller(Probes.load(folder.probes_path), settings.seed)
     probes.save(small / FILE)
-    shutil.rmtree(small / "model", ignore_errors=True)
-    zoo.save_preset(model, small / "model", half_precision="int8")
+    zoo.save_preset(model, small / "model", half_precision="int8", overwrite=True)
     model = from_preset(small / "model")  # with the heads, too, as they are kept
     whole, points = (options.out / name for name in NAMES)
     card |= measured(model, folder, probes)

@@ -103,7 +103,7 @@ def test_what_is_no_run_folder_is_said(tmp_path):
     with pytest.raises(InputError, match=r"no config\.json"):
         RunFolder.existing(tmp_path / "photos")
     (tmp_path / "photos" / "bird.jpg").write_bytes(b"")
-    with pytest.raises(InputError, match="other files"):
+    with pytest.raises(InputError, match=r"holds bird\.jpg, which this program did not"):
         RunFolder.open(tmp_path / "photos", {})
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
@@ -179,10 +179,14 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path):
 def test_opening_a_run_cleans_up_after_the_dead(tmp_path):
     run = RunFolder.open(tmp_path / "a", {"seed": 0})
     (run.checkpoints / ".tmp-0123456789abcdef-train-00001.npz").write_bytes(b"half")
-    (run.path / ".tmp-4711-model.keras").write_bytes(b"half")  # of an earlier version
-    (run.path / ".tmp-notes").write_bytes(b"foreign")
+    (run.path / ".tmp-fedcba9876543210-model.keras").write_bytes(b"half")
+    foreign = [".tmp-notes", "own/.tmp-0123456789abcdef-a.txt"]
+    (run.path / "own").mkdir()
+    for name in foreign:
+        (run.path / name).write_bytes(b"foreign")
     RunFolder.open(tmp_path / "a", {"seed": 0})
-    assert [path.name for path in run.path.rglob(".tmp-*")] == [".tmp-notes"]
+    there = sorted(path.relative_to(run.path).as_posix() for path in run.path.rglob(".tmp-*"))
+    assert there == foreign
 
 
 def test_models_are_saved_whole(tmp_path):

@@ -74,6 +74,14 @@ def test_only_a_preset_that_reads_back_replaces_another(model, tmp_path, monkeyp
     (tmp_path / "photos" / "beach.jpg").write_bytes(b"")
     with pytest.raises(InputError, match="only a preset is replaced"):
         zoo.save_preset(model, tmp_path / "photos", overwrite=True)
+    for name in ("notes.txt", "index/photo.jpg", "assets/mine.txt"):
+        path = tmp_path / "mine" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        with pytest.raises(InputError, match=f"holds {name}, which this program did not write"):
+            zoo.save_preset(model, tmp_path / "mine", overwrite=True)
+        assert path.read_text() == "mine"
+        path.unlink()
     assert (tmp_path / "photos" / "beach.jpg").exists()
 
 

@@ -57,7 +57,8 @@ def test_weights_that_are_no_numbers_are_no_checkpoint(tmp_path):
     """The last step of an epoch breaks them, and its own loss does not show it."""
     with pytest.raises(InputError, match=r"step 4 .*training-00001.npz"):
         fit(tmp_path, [0.0, 0.0, 0.0, 3e38, 1.0, 1.0], keras.optimizers.SGD(10.0))
-    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["training-00001.npz"]
+    kept = [path.name for path in (tmp_path / "checkpoints").glob("*.npz")]
+    assert kept == ["training-00001.npz"]
 
 
 def test_a_step_that_float16_skips_is_no_error(tmp_path):
@@ -86,10 +87,11 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     model = Line()
     model.compile("sgd")
     assert Resume(tmp_path / "checkpoints", "training").restore(model) == 1
-    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["training-00001.npz"]
+    kept = [path.name for path in (tmp_path / "checkpoints").glob("*.npz")]
+    assert kept == ["training-00001.npz"]
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="a file system that nobody can write to")
 def test_a_folder_that_cannot_be_written_is_one_clear_error():
-    with pytest.raises(InputError, match=r"cannot write /proc/runs/config\.json"):
+    with pytest.raises(InputError, match=r"cannot write /proc/runs/written\.json"):
         RunFolder.open("/proc/runs", {})

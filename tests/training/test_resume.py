@@ -82,7 +82,8 @@ def test_a_model_of_a_strategy_is_restored_outside_of_its_scope(tmp_path):
 def test_a_resumed_run_ends_with_the_weights_of_a_straight_one(stop_after, tmp_path, uninterrupted):
     phases(make_model(), tmp_path, stop_after)
     # What a process leaves that was killed while it wrote its next checkpoint.
-    (tmp_path / "checkpoints" / ".tmp-1-fine_tuning-00009.npz").write_bytes(b"PK half")
+    half = tmp_path / "checkpoints" / ".tmp-0123456789abcdef-fine_tuning-00009.npz"
+    half.write_bytes(b"PK half")
     model = make_model()
     phases(model, tmp_path)
 

@@ -126,7 +126,8 @@ def calibrate_run(
         and as `half_of_test` the same, calibrated on half of the test queries and measured on the
         other half.
     """
-    folder.probes_path.unlink(missing_ok=True)  # of an attempt that was stopped
+    folder.written.remove([folder.probes_path.name])  # of an attempt that was stopped
+    folder.written.claim(folder.probes_path.name)
     probes, why_not = None, "the validation split is the test split"
     if not same_split(validation, test):
         try:

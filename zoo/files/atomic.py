@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from zoo.errors import InputError
 
-_LEFTOVER = re.compile(r"\.tmp-[0-9a-f]+-.+")
+_LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}-.+")
 _TAIL = 40  # characters of a name that its temporary one keeps: the two share a limit
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 LOCK_FILE = ".lock"
@@ -115,17 +115,24 @@ def write_text(path: str | os.PathLike, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def remove_leftovers(folder: str | os.PathLike) -> None:
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of `temporary_file`: 16 random digits stand in it."""
+    return _LEFTOVER.fullmatch(name) is not None
+
+
+def remove_leftovers(folder: str | os.PathLike, deep: bool = True) -> None:
     """Deletes the temporary files of processes that were killed while writing.
 
     Files whose writer lives stay, in whatever thread, container or host: it holds a lock on each.
     On a file system without locks all stay.
 
     Args:
-        folder: searched with all folders below it.
+        folder: of this program.
+        deep: whether the folders below it are searched too.
     """
-    for path in Path(folder).rglob(".tmp-*"):
-        if not _LEFTOVER.fullmatch(path.name):
+    folder = Path(folder)
+    for path in folder.rglob(".tmp-*") if deep else folder.glob(".tmp-*"):
+        if not is_temporary(path.name):
             continue
         with contextlib.suppress(OSError):  # locked, gone, or of another user
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -1,5 +1,6 @@
 """The folder of one run, and how a second call of the same command finds its way in it."""
 
+import contextlib
 import dataclasses
 import os
 import sys
@@ -11,8 +12,14 @@ from zoo.errors import InputError
 from zoo.files.atomic import LOCK_FILE, atomic, locked, remove_leftovers
 from zoo.files.environment import hardware, versions
 from zoo.files.json_files import as_json, json_kind, read_json, read_object, write_json
+from zoo.files.written import Written
 
 MODEL_SUFFIX = ".keras"
+# What a run may write: `written.json` lists it before anything is there.
+_NAMES = (
+    *("config.json", "metrics.json", "history.csv", f"model{MODEL_SUFFIX}", "probes.npz"),
+    *("plots", "checkpoints", "report", "tensorboard", "skipped.jsonl", "traceback.txt"),
+)
 _OF_A_RUN = {"settings", "data", "command", "versions"}  # keys of its config.json
 
 
@@ -49,6 +56,7 @@ class RunFolder:
         self.model_path = self.path / f"model{MODEL_SUFFIX}"
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
+        self.written = Written(self.path)
 
     @classmethod
     def open(
@@ -90,18 +98,18 @@ class RunFolder:
                     f"{run.path} holds a run with other settings: {'; '.join(differences)}. "
                     "Choose another --out"
                 )
-            remove_leftovers(run.path)
+            if not run.written.path.exists():  # of an earlier version
+                run.written.write({}, _NAMES)
+            run.tidy()
             if differences:
                 with locked(run.path):  # who holds it may be before the first checkpoint
                     run._start(settings, data)
             elif data is not None and "data" not in run.config:  # of an earlier version
                 run.write_json("config.json", {**run.config, "data": data})
         else:
-            remove_leftovers(run.path)
-            if run.path.exists() and {entry.name for entry in run.path.iterdir()} - {LOCK_FILE}:
-                raise InputError(
-                    f"{run.path} holds other files and no config.json; choose another --out"
-                )
+            run.written.check()  # all that is there is of a start that was killed
+            run.tidy()
+            run.written.claim(*_NAMES)
             run._start(settings, data)
         for folder in (run.plots, run.checkpoints):
             try:
@@ -123,6 +131,14 @@ class RunFolder:
         if not run.config_path.exists():
             raise InputError(f"{run.path} is not a run folder: it has no config.json")
         return run
+
+    def discard(self) -> None:
+        """Removes what `open` has just made, and the folder unless it holds more."""
+        self.written.remove(_NAMES)
+        for path in (self.written.path, self.path / LOCK_FILE):
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
 
     @property
     def is_run(self) -> bool:
@@ -248,6 +264,11 @@ class RunFolder:
 
     def __repr__(self):
         return f"RunFolder({str(self.path)!r})"
+
+    def tidy(self) -> None:
+        """Deletes the temporary files of killed writers, here and in the folders of the run."""
+        for folder in (self.path, self.plots, self.checkpoints):
+            remove_leftovers(folder, deep=False)
 
     def _start(self, settings, data):
         config = {

@@ -14,13 +14,16 @@ import keras
 from zoo.errors import InputError
 from zoo.files.array_files import check_hdf5
 from zoo.files.atomic import atomic_folder
+from zoo.files.json_files import read_object
 from zoo.models.small_weights import is_int8, widen
 
 CARD_FILE = "preset.json"
 PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
 CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
-ASSETS = "assets"  # of a card: further files of the model, such as a tokenizer's
+# Of a card: further files of the model, such as a tokenizer's, and files beside it.
+ASSETS, FILES = "assets", "files"
+_OURS = {*MODEL_FILES, CARD_FILE, "README.md", "probes.npz", "points_of.json", ASSETS}
 MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
 # `zoo.models.presets` puts its functions here: it builds the classes that ask for them.
 DOORS: dict[str, Callable] = {}
@@ -34,12 +37,15 @@ def write_preset(
     overwrite: bool = False,
 ) -> None:
     """Makes a preset's folder whole or not at all: what `write(folder)` puts there, card and files.
-    Raises InputError if the folder exists and is not to be replaced, or a file is missing."""
+    Raises InputError if the folder exists and is not to be replaced, or holds what its card does
+    not list, or a file is missing."""
     path = pathlib.Path(path)
     if path.exists() and not overwrite:
         raise InputError(f"{path}: exists already; `overwrite=True` replaces a preset")
     if path.exists() and not (path / CARD_FILE).is_file():
         raise InputError(f"{path}: has no {CARD_FILE}, and only a preset is replaced")
+    if path.exists():
+        _refuse_foreign(path)
     card = {"name": path.name, **(card or {})}
     with atomic_folder(path, replace=overwrite) as unfinished:
         write(unfinished)
@@ -47,13 +53,32 @@ def write_preset(
             card[ASSETS] = assets
         else:
             shutil.rmtree(unfinished / ASSETS, ignore_errors=True)  # Keras' own, empty
-        text = json.dumps(card, indent=2, sort_keys=True)
-        (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
-        (unfinished / "README.md").write_text(model_card(card), encoding="utf-8")
         for file in files:
             if not pathlib.Path(file).is_file():
                 raise InputError(f"{file}: not a file")
             shutil.copy(file, unfinished)
+        if more := sorted(_files(unfinished) - _OURS - set(assets)):
+            card[FILES] = more
+        text = json.dumps(card, indent=2, sort_keys=True)
+        (unfinished / CARD_FILE).write_text(text + "\n", encoding="utf-8")
+        (unfinished / "README.md").write_text(model_card(card), encoding="utf-8")
+
+
+def _refuse_foreign(path):
+    """Raises an InputError if a preset's folder holds files that its card does not list."""
+    card = read_object(path / CARD_FILE)
+    listed = {name for key in (ASSETS, FILES) for name in card.get(key, [])}
+    if foreign := sorted(_files(path) - _OURS - listed):
+        raise InputError(
+            f"{path}: holds {foreign[0]}, which this program did not write; choose another folder, "
+            "or move it away"
+        )
+
+
+def _files(folder):
+    """The files and empty folders below a folder, by their paths in it."""
+    found = (one for one in folder.rglob("*") if not one.is_dir() or not any(one.iterdir()))
+    return {one.relative_to(folder).as_posix() for one in found}
 
 
 def check_whole(path: pathlib.Path) -> None:
@@ -123,11 +148,7 @@ def _packages(config):
 
 def _assets(folder):
     """The model's files below its folder, which a hub has to be asked for by their names."""
-    return sorted(
-        path.relative_to(folder).as_posix()
-        for path in (folder / ASSETS).rglob("*")
-        if path.is_file()
-    )
+    return sorted(name for name in _files(folder) if name.startswith(f"{ASSETS}/"))
 
 
 def model_card(card: dict[str, Any]) -> str:
@@ -139,7 +160,7 @@ def model_card(card: dict[str, Any]) -> str:
     lines += ["---", f"# {card['name']}", ""]
     lines += ["```python", "import zoo", "", f'model = zoo.from_preset("{card["name"]}")', "```"]
     for key, value in sorted(card.items()):
-        if key == "name":
+        if key in ("name", FILES):
             continue
         lines += ["", f"## {key.replace('_', ' ').capitalize()}", ""]
         if isinstance(value, dict):

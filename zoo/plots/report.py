@@ -14,6 +14,7 @@ from zoo.data.records.sources import Split
 from zoo.evaluation import calibration
 from zoo.evaluation.printing import ARROWS, ASKED, verdict
 from zoo.files.atomic import write_text
+from zoo.files.written import Written
 from zoo.metrics.statistics import percentage
 from zoo.models import DualEncoder
 from zoo.plots import style
@@ -68,9 +69,11 @@ def write_report(
 
     Raises:
         ValueError: if the ranking is unknown.
-        InputError: if a file cannot be written.
+        InputError: if a file cannot be written, or one of the same name is there that no report
+            wrote.
     """
     out = Path(out)
+    Written(out).claim(PAGE, *(f"{figure}.png" for figure in FIGURES))
     similarity = model.similarity if ranking == "own" else similarities.get(ranking, model)
     results, encoded = evaluation.measure(model, split, (ranking,))
     drawn = draw(out, results, encoded, model, split.picture, split.true_matches)

@@ -8,7 +8,8 @@ data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a co
 ```
 
 A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
-crash at any moment leaves what was there. The old data is deleted afterwards: who was loading it
+crash at any moment leaves what was there. `index.json` lists each folder before it is made
+(`written`), and what it does not list stays. The old data is deleted afterwards: who was loading it
 begins again. Writers wait for each other.
 """
 
@@ -16,7 +17,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 
 import faiss
@@ -25,7 +25,8 @@ import numpy as np
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.array_files import read_array, read_arrays
-from zoo.files.atomic import LOCK_FILE, in_turn, remove_leftovers, write_text
+from zoo.files.atomic import in_turn
+from zoo.files.written import KEY, Written
 from zoo.search import flat, plan, scoring
 
 VERSION = 2
@@ -39,23 +40,29 @@ def write(folder, description, index, columns, moments=None, bank=None):
 
     Raises InputError if the folder holds other things, or cannot be written.
     """
-    folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; an index is a folder")
-    if folder.is_dir() and not (folder / MANIFEST).exists():
-        foreign = [path.name for path in folder.iterdir() if not _ours(path.name)]
-        if foreign:
-            raise InputError(f"{folder}: holds other files ({foreign[0]}) and no {MANIFEST}")
+    written = Written(folder, MANIFEST)
+    _check_folder(written)
     try:
         with in_turn(folder):
-            _write(folder, description, index, columns, moments, bank)
+            _check_folder(written)
+            _write(written, description, index, columns, moments, bank)
     except OSError as error:
         raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
 
 
-def _write(folder, description, index, columns, moments, bank):
-    numbers = [int(m[1]) for p in folder.iterdir() if (m := _DATA.fullmatch(p.name))]
-    data = folder / f"data-{max(numbers, default=0) + 1}"
+def _check_folder(written):
+    content = written.content
+    if KEY not in content and _DATA.fullmatch(str(content.get("data"))):  # of an older version
+        written.write(content, [content["data"]])
+    written.check()
+
+
+def _write(written, description, index, columns, moments, bank):
+    before = written.content.get("data")
+    written.tidy()
+    written.remove({name for name in written.names if _DATA.fullmatch(name)} - {before})
+    data = written.folder / ("data-1" if before is None else f"data-{1 + int(before[5:])}")
+    written.claim(data.name)
     data.mkdir()
     try:
         _write_files(data, index, columns, moments, bank)
@@ -68,23 +75,10 @@ def _write(folder, description, index, columns, moments, bank):
             "files": files,
             FAISS_FILE: _shape(index),
         }
-        write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-    except BaseException:
-        if not _names(folder, data):
-            shutil.rmtree(data, ignore_errors=True)
-        raise
-    for path in folder.iterdir():
-        if _DATA.fullmatch(path.name) and path.name != data.name:
-            shutil.rmtree(path, ignore_errors=True)
-    remove_leftovers(folder)
-
-
-def _names(folder, data):
-    """Whether the manifest is that of a data folder already."""
-    try:
-        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["data"] == data.name
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        written.write(manifest)
+    finally:
+        ended = written.content.get("data") == data.name
+        written.remove({before} if ended else {data.name})
 
 
 def read(folder, similarity=None, verify=True):
@@ -110,6 +104,8 @@ def _read(folder, manifest, similarity, verify):
     path = folder / MANIFEST
     try:
         manifest = json.loads(manifest.decode("utf-8"))
+        if "version" not in manifest:
+            raise InputError(f"{folder}: its save has not ended: save it again")
         version = manifest["version"]
         if version != VERSION:
             raise InputError(
@@ -120,6 +116,7 @@ def _read(folder, manifest, similarity, verify):
             raise InputError(
                 f"{path}: an older version built this index as {kind!r}: build it again"
             )
+        manifest.pop(KEY, None)
         plan.check_saved(manifest)
         files = {
             str(name): (int(f["bytes"]), str(f["sha256"])) for name, f in manifest["files"].items()
@@ -260,7 +257,3 @@ def _check(path, size, digest, verify):
             raise InputError(f"{path}: its checksum is another than when the index was saved")
     except FileNotFoundError:
         raise InputError(f"{path}: is missing from the index") from None
-
-
-def _ours(name):
-    return _DATA.fullmatch(name) or name.startswith(".tmp-") or name == LOCK_FILE

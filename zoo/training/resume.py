@@ -16,6 +16,7 @@ from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic
+from zoo.files.written import Written
 from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution
 from zoo.training.history import HistoryFile
@@ -134,10 +135,11 @@ class Resume(keras.callbacks.Callback):
             state.update({f"callbacks/{name}/{k}": v for k, v in callback.get_state().items()})
         about = {"phase": self.phase, "epoch": epoch}
         state["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
-        with atomic(self.folder / f"{self.phase}-{epoch:05d}.npz") as temporary:
+        written, path = Written(self.folder), self.folder / f"{self.phase}-{epoch:05d}.npz"
+        written.claim(path.name)
+        with atomic(path) as temporary:
             np.savez(temporary, **state)
-        for _, path in self.checkpoints()[self.keep :]:
-            path.unlink(missing_ok=True)
+        written.remove(path.name for _, path in self.checkpoints()[self.keep :])
 
     def _apply(self, model, state, path):
         if not model.optimizer.built:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,7 +67,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
             run.open_data(data, settings.annotations_dir)
         except InputError:
             if is_new:  # nothing is in it that a second call could use
-                shutil.rmtree(settings.out, ignore_errors=True)
+                folder.discard()
             raise
         if settings.annotations_dir is not None and settings.benchmark()["instances"] is None:
             print("PMRP is left out: no annotations/instances_val2014.json in --data-dir")

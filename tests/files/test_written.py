@@ -1,0 +1,128 @@
+"""Only what is ours is removed: the list of a folder, and every writer that goes by it."""
+
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from zoo.errors import InputError
+from zoo.files import RunFolder
+from zoo.files.written import Written
+from zoo.plots.report import write_report
+from zoo.training.resume import Resume
+
+FOREIGN = "which this program did not write"
+
+
+def test_a_name_is_listed_before_it_is_made_and_nothing_else_is_removed(tmp_path):
+    written = Written(tmp_path / "out")
+    written.claim("a.txt", "folder")
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "out" / name).write_text(name)
+    (tmp_path / "out" / "folder").mkdir()
+    assert written.names == {"a.txt", "folder"}
+    assert written.foreign() == ["b.txt"]
+    written.remove(["a.txt", "b.txt", "folder", "never"])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["b.txt", "written.json"]
+    assert written.names == set()
+
+
+def test_what_is_not_listed_stops_a_claim_before_anything_is_written(tmp_path):
+    (tmp_path / "table.csv").write_text("mine")
+    written = Written(tmp_path)
+    with pytest.raises(InputError, match=rf"holds table\.csv, {FOREIGN}; choose another"):
+        written.claim("table.csv", "other.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+    with pytest.raises(InputError, match=r"holds table\.csv"):
+        written.check()
+
+
+def test_a_list_cannot_name_what_is_elsewhere(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "mine.txt").write_text("mine")
+    names = ["../mine.txt", str(tmp_path / "mine.txt"), "..", "."]
+    (tmp_path / "own" / "written.json").write_text(json.dumps({"written": names}))
+    Written(tmp_path / "own").remove(names)
+    assert (tmp_path / "mine.txt").exists()
+    (tmp_path / "link").symlink_to(tmp_path / "mine.txt")
+    written = Written(tmp_path / "own")
+    written.claim("link")
+    (tmp_path / "own" / "link").symlink_to(tmp_path, target_is_directory=True)
+    written.remove(["link"])
+    assert not (tmp_path / "own" / "link").is_symlink()
+    assert (tmp_path / "mine.txt").exists()
+
+
+def test_a_file_of_the_lists_name_that_is_none_of_ours_is_foreign(tmp_path):
+    (tmp_path / "written.json").write_text('{"chapters": 3}')
+    with pytest.raises(InputError, match=r"holds written\.json"):
+        Written(tmp_path).check()
+    (tmp_path / "written.json").write_text('{"written": 3}')
+    with pytest.raises(InputError, match="expected names as 'written', found 3"):
+        Written(tmp_path).check()
+
+
+def test_our_own_leftovers_are_removed_and_only_here(tmp_path):
+    written = Written(tmp_path)
+    written.claim("index")
+    half, own = ".tmp-0123456789abcdef-a.npy", (tmp_path / "index", tmp_path)
+    for folder in (*own, tmp_path / "mine"):
+        folder.mkdir(exist_ok=True)
+        (folder / half).write_bytes(b"half")
+    (tmp_path / ".tmp-notes").write_bytes(b"mine")
+    written.tidy()
+    assert not any((folder / half).exists() for folder in own)
+    assert (tmp_path / "mine" / half).exists()
+    assert (tmp_path / ".tmp-notes").exists()
+
+
+@pytest.mark.parametrize("name", ["index", "checkpoints", "plots", "model.keras", "metrics.json"])
+def test_a_run_starts_in_no_folder_that_holds_anything(tmp_path, name):
+    (tmp_path / "run" / name).mkdir(parents=True)
+    with pytest.raises(InputError, match=f"holds {name}, {FOREIGN}"):
+        RunFolder.open(tmp_path / "run", {})
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [name]
+
+
+def test_a_run_that_is_discarded_leaves_what_others_put_there(tmp_path):
+    run = RunFolder.open(tmp_path / "run", {})
+    run.discard()
+    assert not run.path.exists()
+    run = RunFolder.open(tmp_path / "run", {})
+    (run.path / "notes.txt").write_text("mine")
+    run.discard()
+    assert [path.name for path in run.path.iterdir()] == ["notes.txt"]
+
+
+def test_a_start_that_was_killed_starts_again(tmp_path):
+    run = RunFolder.open(tmp_path / "run", {"seed": 0})
+    run.config_path.unlink()
+    assert RunFolder.open(tmp_path / "run", {"seed": 1}).settings == {"seed": 1}
+
+
+def test_checkpoints_of_others_stay(tmp_path):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, folder = np.ones((4, 2)), tmp_path / "checkpoints"
+    folder.mkdir()
+    kept = folder / "train-00000.npz"
+    kept.write_bytes(b"mine")
+    resume = Resume(folder, keep=1)
+    model.fit(x, x[:, :1], epochs=3, verbose=0, callbacks=[resume])
+    there = {path.name for path in folder.glob("*.npz")}
+    assert there == {kept.name, f"{resume.phase}-00003.npz"}
+    shutil.copy(kept, folder / f"{resume.phase}-00004.npz")
+    with pytest.raises(InputError, match=f"holds {resume.phase}-00004.npz, {FOREIGN}"):
+        resume.save(4)
+    assert (folder / f"{resume.phase}-00004.npz").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["report.md", "confidence.png"])
+def test_a_report_replaces_no_file_that_no_report_wrote(tmp_path, name):
+    (tmp_path / name).write_bytes(b"mine")
+    with pytest.raises(InputError, match=f"holds {name}, {FOREIGN}"):
+        write_report(tmp_path, None, None, "run")  # before it looks at the model
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == b"mine"
