@@ -27,7 +27,7 @@ def main():
 def photos(count=ITEMS):
     """Paths, of the same photos again and again."""
     root = os.environ.get("HALO_BENCHMARK_PHOTOS")
-    paths = packaged_photos() if root is None else collection.list_images(root)[1]
+    paths = packaged_photos() if root is None else collection.pictures(root).values
     return [paths[i % len(paths)] for i in range(count)]
 
 

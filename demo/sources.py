@@ -78,7 +78,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
             more["larger"] = toy_birds.draw_again
     else:
         names, paths = _readable(folder)
-        texts = [] if captions is None else collection.list_captions(captions)
+        texts = [] if captions is None else collection.captions(captions).values
         name = Path(folder).name
     cache = cache_folder("demo") if cache is None else cache
     identity = {
@@ -132,7 +132,8 @@ def _names(records, paths):
 
 def _readable(folder):
     """Names and paths of the pictures of a folder that can be read."""
-    names, paths = collection.list_images(folder)
+    found = collection.pictures(folder)
+    names, paths = found.names, found.values
     reasons = check_images(paths)
     good = [i for i, reason in enumerate(reasons) if reason is None]
     if not good:
@@ -143,16 +144,12 @@ def _readable(folder):
 
 
 def _encoded(items, tower, cache, identity):
-    """The embedding of all items, in shards below the cache, with a progress bar."""
-    facts = [str(item) for item in items]
-    if tower.side == "images":
-        facts = [f"{item} {item.stat().st_size} {item.stat().st_mtime_ns}" for item in items]
-    whole = ["parquet", identity, tower.side, facts]  # an older version kept other files
+    """The embedding of all items, in a folder of the cache, with a progress bar."""
+    is_images = tower.side == "images"
+    found = (collection.pictures if is_images else collection.captions)(list(map(str, items)))
+    whole = ["parts", identity, tower.side, found.names, found.stamps]
     key = hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
-    folder = Path(cache) / key
-    kind = "files" if tower.side == "images" else "texts"
-    collection.encode(collection.of_items(kind, items, items), tower, folder, identity)
-    return collection.joined([shard.arrays for shard in collection.Collection(folder).shards()])
+    return collection.encode(found, tower, Path(cache) / key, identity).whole().arrays
 
 
 def _records(run, data_dir):

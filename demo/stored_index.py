@@ -8,8 +8,8 @@ import numpy as np
 
 from demo.gallery import Gallery
 from demo.limits import RefusedError
-from zoo.collection.shards import Collection, read_uncertainty
-from zoo.embeddings.arrays import joined, take
+from zoo.collection import Collection
+from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.files.tables import SEPARATORS
 from zoo.files.text_files import existing_folder
@@ -63,11 +63,12 @@ def load(folder, photos=None):
     side = retriever.side
     names = retriever.names_of(ids) or [f"{side[:-1].capitalize()} {one}" for one in ids.tolist()]
     embeddings, uncertainties, missing = {}, {}, {}
-    if setup["shards"] is None:
-        missing["map"] = _NO_EMBEDDINGS
+    if "parts" in setup:
+        parts = Collection(folder / setup["parts"]["folder"], setup["parts"]["files"])
+        embeddings = _Stored(parts, side, ids)
+        uncertainties = {side: parts.uncertainty(ids)}
     else:
-        shards = _Shards(Collection(folder / setup["shards"]), side, ids)
-        embeddings, uncertainties = shards, {side: shards.uncertainties()}
+        missing["map"] = _NO_EMBEDDINGS
     paths, captions = [], []
     if side == "captions":
         captions, missing["images"] = names, _NO_PHOTOS
@@ -91,11 +92,11 @@ def load(folder, photos=None):
     )
 
 
-class _Shards(Mapping):
-    """The embeddings of an index's side, read from its shards when they are first asked for."""
+class _Stored(Mapping):
+    """The embeddings of an index's side, read when they are first asked for."""
 
-    def __init__(self, collection, side, ids):
-        self._collection, self._side, self._ids = collection, side, ids
+    def __init__(self, parts, side, ids):
+        self._parts, self._side, self._ids = parts, side, ids
 
     def __getitem__(self, side):
         if side != self._side:
@@ -111,16 +112,9 @@ class _Shards(Mapping):
     @functools.cached_property
     def _read(self):
         try:
-            return take(joined([shard.arrays for shard in self._collection.shards()]), self._ids)
+            return take(self._parts.whole(self._ids).arrays, slice(None))
         except InputError:
             raise RefusedError(_AGAIN) from None
-
-    def uncertainties(self):
-        """By the model's own measure, `(items,)`; None of points."""
-        found = [read_uncertainty(path) for path in self._collection.paths]
-        if any(part is None for part in found):
-            return None
-        return np.concatenate(found)[self._ids]
 
 
 def _paths(setup, names, photos):

@@ -3,29 +3,25 @@
     halo search build PHOTOS OUT --model PRESET_OR_RUN
     halo search query OUT "a small bird with a red crown"
 
-`build` encodes what it is given into OUT/embeddings and builds OUT/index; OUT/search.json names
-both. Rerun the command to resume. When the source has grown it encodes what is
-new; a file or a model that was replaced is noticed, by size and time of change, then by contents.
+`build` encodes a folder of pictures, or the rows of a table, into OUT and indexes them there.
+Rerun the command to resume. OUT/search.json lists what it wrote; it touches nothing else.
 
     halo search update OUT [SOURCE]
 
-does so for an index that is there, with the flags of its `build`. A folder or a CSV or TSV file
-gives images; with `--captions`, a CSV, TSV or text file gives captions, which are then found by
-`query OUT --image FILE`. Tar, TFRecord and Parquet files give either. For a model of stored vectors
-the items are a file of them, and `query OUT --vector FILE --row 3` asks. `build` calibrates the
-index by the model's probes, or those of `--probes RUN`, and `query` says how likely the first
-answer is right, and whether to believe it, see `zoo.Retriever`. `--queries FILE` asks many
+encodes what is new or has changed, by name, size and time, drops what is gone, and indexes again,
+with the flags of `build`. A folder or a CSV or TSV file gives images; with `--captions`, a CSV, TSV
+or text file gives captions, which `query OUT --image FILE` then finds. For a model of stored
+vectors the source is a file of them (.npy, .safetensors, .parquet), and `query OUT --vector FILE
+--row 3` asks. `build` calibrates the index by the model's probes, or those of `--probes RUN`, and
+`query` says how likely the first answer is right, see `zoo.Retriever`. `--queries FILE` asks many
 questions, `--json` answers in JSON.
 
-The two steps of `build` are commands too, for collections that one machine does not hold:
+The two steps of `build` are commands too. `encode` writes Parquet files, here or on a cluster by
+Apache Beam, whose own flags follow `--`; `index` reads them:
 
-    halo search encode "gs://B/photos-*.tar" gs://B/shards --model gs://B/model/1 \\
+    halo search encode "gs://B/photos-*.tar" gs://B/parts --model PRESET \\
         --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
-    halo search index gs://B/shards OUT --model PRESET_OR_RUN
-
-`encode` writes shards of embeddings: in this process, by `--workers 4` of this machine, or by
-Apache Beam on a cluster, `--runner`, whose own flags follow `--`. What cannot be read is set aside,
-with the reason. `index` reads shards.
+    halo search index gs://B/parts OUT --model PRESET
 """
 
 import argparse
@@ -69,12 +65,12 @@ def parser():
     """The parser of all commands."""
     whole = OneLineParser(prog="halo search", description=__doc__)
     commands = whole.add_subparsers(dest="command", required=True)
-    _encode(commands.add_parser("encode", help="encode into shards, here or on a cluster"))
-    shards = commands.add_parser("index", help="index shards")
-    shards.add_argument("shards", help="folder that `encode` wrote")
-    shards.add_argument("out", type=Path, help="folder to write")
-    shards.add_argument("--model", help="model of the queries (default: that of the shards)")
-    _index(shards)
+    _encode(commands.add_parser("encode", help="encode into Parquet files, here or on a cluster"))
+    parts = commands.add_parser("index", help="index what `encode` wrote")
+    parts.add_argument("shards", help="folder that `encode` wrote")
+    parts.add_argument("out", type=Path, help="folder to write")
+    parts.add_argument("--model", help="model of the queries (default: that of the parts)")
+    _index(parts)
     made = commands.add_parser("build", help="encode and index")
     _source(made)
     made.add_argument("out", type=Path, help="folder to write or to resume")
@@ -124,24 +120,19 @@ def parser():
 
 def _source(command):
     command.add_argument(
-        "source", help="folder, CSV, TSV, text file of captions, vectors, tar, TFRecord or Parquet"
+        "source", help="folder of pictures, CSV, TSV, text file of captions or file of vectors"
     )
     command.add_argument("--model", required=True, help="name, folder or handle of a model")
     command.add_argument("--captions", action="store_true", help="index captions instead of images")
-    command.add_argument(
-        "--column", help="column of a table or container (default: image or caption)"
-    )
+    command.add_argument("--column", help="column of a table (default: image or caption)")
     command.add_argument(
         "--names",
         metavar="FILE",
         help="file with the names of a vector file's rows: text, or FILE:COLUMN",
     )
-    command.add_argument(
-        "--names-column", metavar="NAME", help="column of names in TFRecord or Parquet"
-    )
     command.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
     command.add_argument(
-        "--shard-size", type=int, default=4096, help="items per shard (default 4096)"
+        "--shard-size", type=int, default=4096, help="items per Parquet file (default 4096)"
     )
     command.add_argument("--batch-size", type=int, default=64, help="items per batch (default 64)")
 
@@ -151,12 +142,6 @@ def _follows(command):
         "--skip-bad",
         action="store_true",
         help="leave out unreadable images; OUT/skipped.jsonl lists them",
-    )
-    command.add_argument(
-        "--checksum",
-        action="store_true",
-        help="compare the contents of every file with the index (default: of files whose size or "
-        "times differ)",
     )
 
 
@@ -170,9 +155,10 @@ def _encode(command):
         help="type of the stored vectors (default float32)",
     )
     command.add_argument(
-        "--workers", type=int, help="number of processes on this machine, one thread each"
+        "--runner",
+        help="encode pictures or tars in any store by Apache Beam: DirectRunner, DataflowRunner, "
+        "FlinkRunner, ...; its flags after --",
     )
-    command.add_argument("--runner", help="DataflowRunner, FlinkRunner, ...; its flags after --")
 
 
 def _index(command):

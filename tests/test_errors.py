@@ -14,7 +14,7 @@ import zoo
 from demo.__main__ import main as demo
 from export import warmup
 from zoo import encoders
-from zoo.collection import places, shards
+from zoo.collection import Encoded, parts, sources
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.encoders import weight_arrays
@@ -44,13 +44,13 @@ def import_search():
     import zoo.search  # noqa: F401
 
 
-def write_shard():
-    shards.write_shard("nowhere", 0, shards.Encoded(["a"], {"mean": np.zeros((1, 2))}))
+def write_part():
+    parts.write_part("nowhere", Encoded(["a"], {"mean": np.zeros((1, 2))}), "float32")
 
 
 PLACES = {
-    "shards of embeddings": ("pyarrow", "search", write_shard),
-    "an object store": ("apache_beam", "beam", lambda: places.read_bytes("gs://bucket/a.jpg")),
+    "parts of embeddings": ("pyarrow", "search", write_part),
+    "an object store": ("apache_beam", "beam", lambda: sources.open_file("gs://bucket/a.jpg")),
     "a BERT tokenizer": ("keras_hub", "text", lambda: BertTokenizer(VOCABULARY, max_words=5)),
     "a CLIP tokenizer": ("keras_hub", "text", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
     "a BERT backbone": ("keras_hub", "text", lambda: encoders.bert(None, 7, 5, num_layers=1)),

@@ -121,7 +121,7 @@ def _odd_texts(folder):
 
 def _read_odd_texts(folder):
     for path in sorted(folder.iterdir()):
-        assert all(not set(text) & set("\r\n") for text in collection.list_captions(path)) or (
+        assert all(not set(text) & set("\r\n") for text in collection.captions(path).values) or (
             path.suffix == ".csv"  # whose quoted fields may hold line ends
         )
 
@@ -175,18 +175,18 @@ def _read_index(folder):
 
 
 def _collection(folder):
-    def encode(work, advance):
-        advance(len(work.items))
-        return collection.Encoded(list(work.names), {"mean": np.zeros((len(work.items), 4), "f4")})
+    def encode(items, advance):
+        advance(len(items))
+        return collection.Encoded(list(items.names), {"mean": np.zeros((len(items), 4), "f4")})
 
-    texts = [f"text {number}" for number in range(20)]
-    collection.encode(collection.of_items("texts", texts, texts), encode, folder, {"model": "m"})
+    texts = collection.captions([f"text {number}" for number in range(20)])
+    collection.encode(texts, encode, folder, {"model": "m"}, part_size=8)
 
 
 def _read_collection(folder):
     found = collection.Collection(folder)
-    assert sum(len(shard.names) for shard in found.shards()) == len(found)
-    _ = found.names(range(len(found))), list(found.rejected())
+    assert len(found.whole().names) == len(found)
+    _ = found.uncertainty(found.ids), found.rejected()
 
 
 def _vectors(folder):

@@ -14,7 +14,7 @@ from PIL import Image
 import odd_pictures
 from export import requests
 from pixel_model import SIZE, pixel_model
-from zoo.collection import encode_work, of_items
+from zoo.collection import encode_items, pictures
 from zoo.data import images
 from zoo.errors import InputError
 from zoo.files.decoding import check_images, decoded
@@ -83,8 +83,7 @@ def _by_files(tower, path):
 
 def _by_search(tower, path):
     assert check_images([path]) == [None]
-    (work,) = of_items("files", [path], [path])
-    return encode_work(tower, work).arrays["mean"].reshape(SIZE, SIZE, 3)
+    return encode_items(tower, pictures([path])).arrays["mean"].reshape(SIZE, SIZE, 3)
 
 
 def _by_http(tower, path):

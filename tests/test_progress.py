@@ -44,12 +44,11 @@ def count_words(records, folder):
 
 
 def encode_captions(records, folder):
-    def encoder(work, advance):
-        advance(work.count)
-        return Encoded(work.names, {"mean": np.ones((work.count, 2), np.float32)})
+    def encoder(items, advance):
+        advance(len(items))
+        return Encoded(items.names, {"mean": np.ones((len(items), 2), np.float32)})
 
-    pieces = collection.of_items("texts", records.captions, records.captions)
-    collection.encode(pieces, encoder, folder / "shards", {})
+    collection.encode(collection.captions(list(records.captions)), encoder, folder / "parts", {})
 
 
 def fit(records, folder):

@@ -15,7 +15,7 @@ from export import requests
 from export.signatures import Signatures
 from pixel_model import SIZE, pixel_model
 from zoo import evaluation
-from zoo.collection import encode_work, of_items
+from zoo.collection import encode_items, pictures
 from zoo.data import batches, datasets, images, own_pairs, sources
 from zoo.evaluation import encode as encode_split
 from zoo.files.decoding import FORMATS
@@ -92,8 +92,8 @@ def check_every_way(table):
         return np.reshape(encode(tf.gather(contents, sent))["mean"], expected[sent].shape)
 
     def searched():
-        (work,) = of_items("files", paths, paths)
-        return encode_work(Tower(model, "images"), work).arrays["mean"].reshape(expected.shape)
+        found = encode_items(Tower(model, "images"), pictures(paths))
+        return found.arrays["mean"].reshape(expected.shape)
 
     ways = {
         "pairs": lambda: pairs(dataset),
@@ -141,8 +141,7 @@ def test_search_demo_and_export_resize_as_the_run_did(table, tmp_path, resize, f
     assert (expected != images.prepare(contents, SIZE).numpy()).any()
     np.testing.assert_array_equal(split.picture(0), expected)
     model = pixel_model()
-    (work,) = of_items("files", [path], [path])
-    found = encode_work(Tower(model, "images", **resizing), work).arrays["mean"]
+    found = encode_items(Tower(model, "images", **resizing), pictures([path])).arrays["mean"]
     np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
     tower = Tower(model, "images", **resizing)
     np.testing.assert_array_equal(tower.fitted(contents.numpy()), expected)

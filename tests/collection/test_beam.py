@@ -1,13 +1,9 @@
-"""Encoding by Apache Beam: the same shards as in this process, each exactly once."""
+"""Encoding by Apache Beam: the same vectors as in this process, each part exactly once."""
 
 import contextlib
 import functools
 import io
-import json
-import os
-import signal
-import subprocess
-import threading
+import tarfile
 
 import numpy as np
 import pytest
@@ -19,7 +15,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner 
 import zoo  # noqa: E402
 from halo_zoo.search import main  # noqa: E402
 from zoo import collection  # noqa: E402
-from zoo.collection import Collection, direct, shards  # noqa: E402
+from zoo.collection import Collection  # noqa: E402
 from zoo.collection import beam as pipelines  # noqa: E402
 from zoo.data import toy_birds  # noqa: E402
 from zoo.errors import InputError  # noqa: E402
@@ -94,83 +90,117 @@ def photos(tmp_path_factory):
 
 
 @functools.cache
-def encoder():
+def tower():
     """Loaded once: that takes seconds."""
     return zoo.Tower(PRESET, "images")
 
 
 @pytest.fixture(scope="module")
-def expected(photos, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("expected")
-    pieces = collection.plan(photos, "images", shard_size=5)
-    collection.encode(pieces, encoder(), folder, {}, progress=False)
-    return contents(folder)
+def expected(photos):
+    items = collection.pictures(photos)
+    return dict(
+        zip(items.names, collection.encode_items(tower(), items).arrays["mean"], strict=True)
+    )
 
 
-def contents(folder):
-    whole = Collection(folder)
-    return whole.names(range(len(whole))), [shard.arrays for shard in whole.shards()]
+@pytest.fixture(autouse=True)
+def one_tower(monkeypatch):
+    monkeypatch.setattr(pipelines, "_tower", lambda *_: tower())
+
+
+def run(source, folder, side="images", identity=None, **more):
+    made = identity or {"model": PRESET}
+    return pipelines.encode_on(FnApiRunner(), source, PRESET, side, folder, made, **more)
 
 
 def check_same(found, expected):
-    assert found[0] == expected[0]
-    for own, other in zip(found[1], expected[1], strict=True):
-        for key, values in other.items():
-            np.testing.assert_allclose(own[key], values, rtol=1e-5, atol=1e-5)
+    whole = found.whole()
+    assert sorted(whole.names) == sorted(expected)
+    for name, values in zip(whole.names, whole.arrays["mean"], strict=True):
+        np.testing.assert_allclose(values, expected[name], rtol=1e-5, atol=1e-5)
 
 
-def test_a_pipeline_gives_what_this_process_gives(photos, expected, tmp_path):
-    (photos / "broken.png").write_bytes(b"no picture")
+def test_a_folder_gives_what_this_process_gives(photos, expected, tmp_path):
+    extra = {"broken.png": b"no picture", "notes.txt": b"", ".hidden.jpg": b""}
+    for name, data in extra.items():
+        (photos / name).write_bytes(data)
     try:
-        pieces = collection.plan(photos, "images", shard_size=5)
-        handler = pipelines.TowerHandler(PRESET, "images")
-        manifest = pipelines.encode_on(FnApiRunner(), pieces, handler, tmp_path, {"model": PRESET})
+        found = run(photos, tmp_path / "parts", part_size=5)
     finally:
-        (photos / "broken.png").unlink()
-    assert (manifest["items"], manifest["rejected"]) == (32, 1)
-    names, parts = contents(tmp_path)
-    assert dict(Collection(tmp_path).rejected()) == {"broken.png": "not an image"}
-    check_same((names, [collection.joined(parts)]), (expected[0], [collection.joined(expected[1])]))
+        for name in extra:
+            (photos / name).unlink()
+    check_same(found, expected)
+    assert dict(found.rejected()) == {"broken.png": "not an image"}
+    left = {".txt": 1, "hidden": 1, "cannot be read": 1}
+    assert found.manifest["count"] == {"seen": 35, "taken": 32, "left": left}
+    assert len(found.parts) == 7
 
 
-def test_an_object_store_is_read_and_written(photos, expected, store):
-    for path in photos.rglob("*.jpg"):
-        store[f"memory://bucket/photos/{path.relative_to(photos).as_posix()}"] = path.read_bytes()
-    pieces = collection.plan("memory://bucket/photos", "images", shard_size=5)
-    handler = pipelines.TowerHandler(PRESET, "images")
-    pipelines.encode_on(FnApiRunner(), pieces, handler, "memory://bucket/shards", {})
-    check_same(contents("memory://bucket/shards"), expected)
-    left = [path for path in store if ".tmp-" in path]
-    assert not left, "what is written becomes a shard by one rename"
+def test_an_object_store_of_tars_is_read_and_written(photos, expected, store, monkeypatch):
+    paths = sorted(photos.rglob("*.jpg"))
+    for number in range(2):
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for path in paths[number::2]:
+                archive.add(path, path.relative_to(photos).as_posix())
+        store[f"memory://bucket/photos-{number}.tar"] = file.getvalue()
+    found = run("memory://bucket/photos-*.tar", "memory://bucket/parts")
+    check_same(found, expected)
+    assert not [path for path in store if ".tmp-" in path], "one rename makes a part"
+    check_same(Collection("memory://bucket/parts"), expected)
     with pytest.raises(InputError, match="other work"):
-        pipelines.encode_on(FnApiRunner(), pieces[:-1], handler, "memory://bucket/shards", {})
+        run("memory://bucket/photos-*.tar", "memory://bucket/parts", identity={"model": "other"})
+    whole = store["memory://bucket/photos-1.tar"]
+    store["memory://bucket/photos-1.tar"] = whole[:3000]  # a copy that was cut
+    encoded = []
+    monkeypatch.setattr(
+        pipelines,
+        "encode_unit",
+        lambda tower, unit, encode=pipelines.encode_unit: (
+            encoded.append(unit) or encode(tower, unit)
+        ),
+    )
+    again = run("memory://bucket/photos-*.tar", "memory://bucket/parts")
+    assert [unit.paths for unit in encoded] == [("memory://bucket/photos-1.tar",)]
+    ((name, reason),) = again.rejected()
+    assert name == "memory://bucket/photos-1.tar"
+    assert "a damaged archive behind" in reason
+    assert 16 < len(again) < 32
+    store["memory://bucket/parts/part-mine.parquet"] = b"mine"
+    with pytest.raises(InputError, match=r"holds part-mine\.parquet, which this program did not"):
+        run("memory://bucket/photos-*.tar", "memory://bucket/parts")
+    assert store["memory://bucket/parts/part-mine.parquet"] == b"mine"
 
 
-class Twice(beam.DoFn):
-    """A runner that runs each bundle again."""
+def test_texts_in_a_tar(tmp_path):
+    path = tmp_path / "captions.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, data in {
+            "a.txt": b"red",
+            "b.txt": b"\xff",
+            "c.json": b"{}",
+            "d.txt": b"",
+        }.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    assert list(pipelines.members_of(path, "texts")) == [
+        ("a.txt", "red", None),
+        ("b.txt", None, "expected UTF-8"),
+        ("d.txt", None, "expected text, found nothing"),
+    ]
+    with pytest.raises(InputError, match="holds no tar"):
+        pipelines.units_of(str(tmp_path / "*.png"), "captions")
 
-    def process(self, result):
-        writer = pipelines.WriteShard(self.folder, "float32")
-        for _ in range(2):
-            yield from writer.process(result)
 
-    def __init__(self, folder):
-        self.folder = str(folder)
-
-
-def test_a_shard_that_is_written_twice_is_there_once(photos, expected, tmp_path):
-    pieces = collection.plan(photos, "images", shard_size=5)
-    left = pipelines.begin(tmp_path, pieces, {})
-    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
-        encoded = pipeline | beam.Create(left) | beam.Map(pipelines_example)
-        _ = encoded | beam.ParDo(Twice(tmp_path)).with_outputs("rejected", main="written")
-    pipelines.finish(tmp_path, pieces)
-    check_same(contents(tmp_path), expected)
-
-
-def pipelines_example(work):
-    (result,) = pipelines.TowerHandler(PRESET, "images").run_inference([work], encoder())
-    return result
+def test_a_part_that_is_written_twice_is_there_once(photos, expected, tmp_path):
+    """As by a runner that runs a bundle again."""
+    units, _ = pipelines.units_of(photos, part_size=16)
+    (tmp_path / "parts").mkdir()
+    writer = pipelines.Encode(PRESET, "images", 64, str(tmp_path / "parts"), "float32")
+    for unit in units * 2:
+        assert list(writer.process(unit)) == [(unit.part, 16, 0)]
+    assert len(list((tmp_path / "parts").iterdir())) == 2
 
 
 def test_flags_of_beam(photos, tmp_path):
@@ -179,94 +209,13 @@ def test_flags_of_beam(photos, tmp_path):
         main([*command, "--runner", "FlinkRunner", "--", "--flink_mater=h:1"])
     with pytest.raises(InputError, match="flags of Beam need a --runner"):
         main([*command, "--", "--flink_master=h:1"])
-    with pytest.raises(InputError, match="choose one"):
-        main([*command, "--runner", "FlinkRunner", "--workers", "2"])
 
 
-def workers_of_this_machine():
-    """The worker processes of this one."""
-    own = ["pgrep", "-P", str(os.getpid()), "-f", "multiprocessing.spawn"]
-    return [int(pid) for pid in subprocess.run(own, capture_output=True, text=True).stdout.split()]
-
-
-@pytest.mark.very_slow  # every attempt imports TensorFlow in three processes
-def test_workers_that_are_killed_cost_only_their_shard(photos, expected, tmp_path):
-    """Three times one of two workers is killed; every shard is there once."""
-    folder = tmp_path / "shards"
-    pieces = collection.plan(photos, "images", shard_size=5)
-    rng, seen, ended = np.random.default_rng(0), set(), threading.Event()
-
-    def kill():
-        while len(seen) < 6 and not ended.is_set():
-            there = workers_of_this_machine()
-            if len(there) == 2 and not seen & set(there):
-                ended.wait(rng.uniform(0, 12))  # while it imports, loads or encodes
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(rng.choice(there)), signal.SIGKILL)
-                    seen.update(there)
-            ended.wait(0.05)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        direct.encode_here(pieces, PRESET, "images", folder, {}, workers=2, progress=False)
-    finally:
-        ended.set()
-        thread.join()
-    assert seen, "none was killed"
-    assert not workers_of_this_machine(), "every child has ended"
-    check_same(contents(folder), expected)
-    files = {path.name for path in folder.iterdir()}
-    names = {f"shard-{number:06d}.parquet" for number in range(len(pieces))}
-    assert files - {"job.json", "manifest.json"} == names
-
-
-def test_a_worker_that_dies_is_started_again(photos, expected, tmp_path, monkeypatch):
-    pieces = collection.plan(photos, "images", shard_size=5)
-    codes = []
-
-    def attempt(job, left, workers, look):
-        """Encodes one shard, leaves half of another, and dies; at the end it does not."""
-        shards.write_shard(
-            job["folder"], left[0].number, collection.encode_work(encoder(), left[0])
-        )
-        (tmp_path / ".tmp-999999999-shard-000001.parquet").write_bytes(b"half")
-        codes.append(-signal.SIGKILL if len(left) > 1 else 0)
-        return codes[-1]
-
-    monkeypatch.setattr(direct, "_attempt", attempt)
-    direct.encode_here(pieces, PRESET, "images", tmp_path, {}, workers=2, progress=False)
-    assert codes == [-signal.SIGKILL] * (len(pieces) - 1) + [0]
-    check_same(contents(tmp_path), expected)
-    assert not list(tmp_path.glob(".tmp-*"))
-    for code, message in ((-9, "killed 3 times before a shard"), (1, "error is above")):
-        monkeypatch.setattr(direct, "_attempt", lambda *_, code=code: code)
-        with pytest.raises(InputError, match=message):
-            direct.encode_here(
-                pieces, PRESET, "images", tmp_path / str(code), {}, workers=2, progress=False
-            )
-
-
-def test_the_command_encodes_by_workers(photos, expected, tmp_path, capsys, monkeypatch):
-    """In this process, since another would import TensorFlow; such are killed above."""
-
-    def attempt(job, left, workers, look):
-        before = signal.getsignal(signal.SIGINT)
-        with monkeypatch.context() as patched:  # which puts back what a worker sets for itself
-            patched.setattr(os, "environ", {**os.environ})
-            direct._work(job, left)
-        signal.signal(signal.SIGINT, before)
-        return 0
-
-    monkeypatch.setattr(direct, "_attempt", attempt)
-    encoded = str(tmp_path / "shards")
-    main(
-        ["encode", str(photos), encoded, "--model", PRESET, "--workers", "2", "--dtype", "float16"]
-    )
-    assert "32 items in 1 shards, 0 rejected" in capsys.readouterr().out
-    assert json.loads((tmp_path / "shards" / "job.json").read_text())["dtype"] == "float16"
-    names, parts = contents(encoded)
-    halves = [{key: one.astype("float16") for key, one in part.items()} for part in expected[1]]
-    assert names == expected[0]
-    for key, values in collection.joined(halves).items():
-        np.testing.assert_allclose(collection.joined(parts)[key], values, rtol=2e-3, atol=2e-3)
+def test_the_command_encodes_by_a_runner(photos, expected, tmp_path, capsys):
+    out = str(tmp_path / "parts")
+    runner = ["--runner", "DirectRunner", "--dtype", "float16", "--shard-size", "20"]
+    main(["encode", str(photos), out, "--model", PRESET, *runner])
+    assert "32 items in 2 parts, 0 cannot be read" in capsys.readouterr().out
+    whole = Collection(out).whole()
+    for name, values in zip(whole.names, whole.arrays["mean"], strict=True):
+        np.testing.assert_allclose(values, expected[name], rtol=2e-3, atol=2e-3)

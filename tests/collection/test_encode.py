@@ -1,14 +1,10 @@
-"""Sources of every kind, shards on the disk, and an encoding that goes on where it was stopped."""
+"""Sources, parts on the disk, and an encoding that resumes and follows its source."""
 
 import io
 import json
-import multiprocessing
 import os
-import signal
 import subprocess
 import sys
-import tarfile
-import time
 
 import numpy as np
 import pyarrow
@@ -20,8 +16,7 @@ from pyarrow import parquet
 from colour_model import colour_gaussians
 from zoo import collection, embeddings
 from zoo.cli.bounds import DTYPES
-from zoo.collection import Collection, Encoded, Work, containers, direct, shards
-from zoo.collection.shards import shard_name
+from zoo.collection import Collection, Encoded, encode_items, parts
 from zoo.data import images
 from zoo.embeddings.arrays import parts_of
 from zoo.errors import InputError
@@ -43,33 +38,17 @@ def model():
     return colour_gaussians(TEXTS)
 
 
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    """The same five pictures as a folder and in each kind of container, in one order."""
-    root = tmp_path_factory.mktemp("pictures")
-    contents = [encoded_picture(colour) for colour in COLOURS]
-    (root / "folder").mkdir()
-    for row, data in enumerate(contents):
-        (root / "folder" / f"{row}.png").write_bytes(data)
-    with tarfile.open(root / "photos.tar", "w") as archive:
-        for row, data in enumerate(contents):
-            for name, part in ((f"{row}.png", data), (f"{row}.json", b"{}")):
-                member = tarfile.TarInfo(name)
-                member.size = len(part)
-                archive.addfile(member, io.BytesIO(part))
-    with tf.io.TFRecordWriter(str(root / "photos.tfrecord-00000-of-00001")) as writer:
-        for row, data in enumerate(contents):
-            values = {"image": data, "key": f"{row}.png".encode()}
-            features = {
-                key: tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
-                for key, value in values.items()
-            }
-            example = tf.train.Example(features=tf.train.Features(feature=features))
-            writer.write(example.SerializeToString())
-    cells = [{"bytes": data, "path": None} for data in contents]  # as `datasets` has them
-    names = [f"{row}.png" for row in range(len(contents))]
-    parquet.write_table(pyarrow.table({"image": cells, "key": names}), root / "photos.parquet")
-    return root
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for row, colour in enumerate(COLOURS):
+        (folder / f"{row}.png").write_bytes(encoded_picture(colour))
+    return folder
+
+
+def encode(items, encoder, folder, identity=None, **more):
+    return collection.encode(items, encoder, folder, identity or {}, progress=False, **more)
 
 
 def expected_means(paths, model):
@@ -77,53 +56,32 @@ def expected_means(paths, model):
     return np.asarray(model.encode_images(np.stack(pixels)).mean())
 
 
-@pytest.mark.parametrize(
-    ("source", "flags"),
-    [
-        ("folder", {"shard_size": 2}),
-        ("photos.tar", {}),
-        ("photos*.tar", {}),
-        ("photos.tfrecord-00000-of-00001", {"names_column": "key"}),
-        ("photos.parquet", {"names_column": "key"}),
-    ],
-)
-def test_every_source_gives_the_vectors_of_encode_images(model, pictures, tmp_path, source, flags):
-    pieces = collection.plan(pictures / source, "images", **flags)
-    encoder = Tower(model, "images", batch_size=2)
-    collection.encode(pieces, encoder, tmp_path, {"model": "m"}, progress=False)
-    whole = Collection(tmp_path)
-    assert whole.names(range(len(whole))) == [f"{row}.png" for row in range(5)]
-    means = collection.joined([shard.arrays for shard in whole.shards()])["mean"]
-    files = [pictures / "folder" / f"{row}.png" for row in range(5)]
-    np.testing.assert_allclose(means, expected_means(files, model), atol=1e-6)
-    for shard in whole.shards():
-        expected = embeddings.uncertainty(shard.arrays, "log_det")
-        np.testing.assert_allclose(shard.uncertainty, expected, rtol=1e-5)
+def test_a_folder_gives_the_vectors_of_encode_images(model, photos, tmp_path):
+    (photos / "backup.tar").write_bytes(b"no source")
+    items = collection.pictures(photos)
+    found = encode(items, Tower(model, "images", batch_size=2), tmp_path / "out", part_size=2)
+    whole, files = found.whole(), sorted(photos.glob("*.png"))
+    assert whole.names == [path.name for path in files]
+    np.testing.assert_allclose(whole.arrays["mean"], expected_means(files, model), atol=1e-6)
+    expected = embeddings.uncertainty(whole.arrays, "log_det")
+    np.testing.assert_allclose(whole.uncertainty, expected, rtol=1e-5)
+    np.testing.assert_array_equal(found.uncertainty([0, 3]), whole.uncertainty[[0, 3]])
+    assert [len(part.names) for _, part in found.read()] == [2, 2, 1]
+    assert [part.names for _, part in found.read([1, 4])] == [["1.png"], ["4.png"]]
+    assert found.manifest["count"] == {"seen": 6, "taken": 5, "left": {".tar": 1}}
 
 
-@pytest.mark.parametrize("name", ["captions.txt", "captions.csv", "captions.tar", "c.parquet"])
-def test_captions_of_every_source(model, tmp_path, name):
+@pytest.mark.parametrize("name", ["captions.txt", "captions.csv"])
+def test_captions_of_a_table_and_of_lines(model, tmp_path, name):
     path = tmp_path / name
-    if name.endswith("txt"):
-        path.write_text("\n".join(TEXTS))
-    elif name.endswith("csv"):
-        path.write_text("caption\n" + "\n".join(TEXTS))
-    elif name.endswith("parquet"):
-        parquet.write_table(pyarrow.table({"caption": TEXTS}), path)
-    else:
-        with tarfile.open(path, "w") as archive:
-            for row, text in enumerate(TEXTS):
-                member = tarfile.TarInfo(f"{row}.txt")
-                member.size = len(text)
-                archive.addfile(member, io.BytesIO(text.encode()))
-    pieces = collection.plan(path, "captions", shard_size=2)
-    out = tmp_path / "out"
-    collection.encode(pieces, Tower(model, "captions"), out, {}, progress=False)
-    found = collection.joined([shard.arrays for shard in Collection(out).shards()])["mean"]
-    np.testing.assert_allclose(found, model.encode_captions(TEXTS).mean(), atol=1e-6)
+    path.write_text("\n".join(["caption"] * name.endswith("csv") + TEXTS))
+    items = collection.read_source(path, "captions")
+    found = encode(items, Tower(model, "captions"), tmp_path / "out", part_size=2).whole()
+    assert found.names == TEXTS
+    np.testing.assert_allclose(found.arrays["mean"], model.encode_captions(TEXTS).mean(), atol=1e-6)
 
 
-def test_what_cannot_be_read_is_set_aside_with_its_reason(model, pictures, tmp_path):
+def test_what_cannot_be_read_is_set_aside_with_its_reason(model, tmp_path):
     photos = tmp_path / "photos"
     photos.mkdir()
     whole, noise = encoded_picture(COLOURS[0], "JPEG"), io.BytesIO()
@@ -131,61 +89,39 @@ def test_what_cannot_be_read_is_set_aside_with_its_reason(model, pictures, tmp_p
     broken = {"b.jpg": noise.getvalue()[:-900], "c.png": b"", "d.png": b"no picture"}
     for name, data in {"a.jpg": whole, **broken, "e.jpg": whole}.items():
         (photos / name).write_bytes(data)
-    pieces = collection.plan(photos, "images", shard_size=2)
-    encoder, out = Tower(model, "images"), tmp_path / "out"
-    with pytest.raises(InputError, match=r"b\.jpg: a damaged image \(1 of the 2 items of a shard"):
-        collection.encode(pieces, encoder, out, {}, skip_bad=False, progress=False)
-    collection.encode(pieces, encoder, out, {}, progress=False)
-    done = Collection(out)
-    assert done.names(range(len(done))) == ["a.jpg", "e.jpg"]
-    reasons = {"b.jpg": "a damaged image", "c.png": "an empty file", "d.png": "not an image"}
-    assert dict(done.rejected()) == reasons
-    assert done.manifest["rejected"] == 3
-    only = [collection.Work(0, "files", ("c.png",), (str(photos / "c.png"),))]
+    items, tower, out = collection.pictures(photos), Tower(model, "images"), tmp_path / "out"
+    with pytest.raises(InputError, match=r"b\.jpg: a damaged image \(1 of 2 items of a part"):
+        encode(items, tower, out, skip_bad=False, part_size=2)
+    for _ in range(2):  # the second call tries none of them again
+        done = encode(items, tower, out, part_size=2)
+        assert done.whole().names == ["a.jpg", "e.jpg"]
+        reasons = {"b.jpg": "a damaged image", "c.png": "an empty file", "d.png": "not an image"}
+        assert dict(done.rejected()) == reasons
+        left = {"cannot be read": 3}
+        assert done.manifest["count"] == {"seen": 5, "taken": 2, "left": left}
     with pytest.raises(InputError, match=r"c\.png: an empty file; none of the 1 items"):
-        collection.encode(only, encoder, tmp_path / "none", {}, progress=False)
-
-
-def test_a_container_that_ends_too_early_gives_what_it_holds(pictures, tmp_path):
-    cut = {
-        "photos.tar": 3500,
-        "cut.tar": 3000,
-        "photos.tfrecord-00000-of-00001": 300,
-        "photos.parquet": 300,
-    }
-    for name, size in cut.items():
-        path = tmp_path / name
-        whole = "photos.tar" if name == "cut.tar" else name
-        path.write_bytes((pictures / whole).read_bytes()[:size])
-        *good, (last, contents, reason) = containers.read(path, "images")
-        assert len(good) < 5
-        assert all(why is None for _, _, why in good)
-        assert (last, contents) == (str(path), None)
-        assert "damaged" in reason or "not a Parquet file" in reason
-    with pytest.raises(InputError, match="TensorFlow cannot read it: File system scheme 's4'"):
-        list(containers.read("s4://bucket/photos.tfrecord", "images"))
-    with pytest.raises(InputError, match="expected a column 'photo', found image, key"):
-        list(containers.read(pictures / "photos.parquet", "images", "photo"))
-    with pytest.raises(InputError, match="expected a feature 'photo', found image, key"):
-        list(containers.read(pictures / "photos.tfrecord-00000-of-00001", "images", "photo"))
+        encode(items.take([2]), tower, tmp_path / "none")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_shard_gives_back_every_kind_of_embedding(tmp_path, dtype):
+def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype):
     rng = np.random.default_rng(0)
     kinds = [
         {"mean": rng.normal(size=(3, 4))},
         {"mean": rng.normal(size=(3, 4)), "log_variance": rng.normal(size=(3, 4))},
+        {"mean": rng.normal(size=(3, 4)), "log_concentration": rng.normal(size=3)},
         {"elements": rng.normal(size=(3, 2, 4)), "mask": rng.random((3, 2)) < 0.5},
     ]
+    items = collection.Items("texts", ["a", "d", "ä", "c"], range(4), ["1", "2", "3", "4"])
     for number, arrays in enumerate(kinds):
-        arrays = parts_of(arrays)
+        path, arrays = tmp_path / f"{number}.parquet", parts_of(arrays)
         uncertainty = rng.normal(size=3).astype(np.float32) if number else None
-        encoded = Encoded(["a", "ä", "c"], arrays, uncertainty, [("d", "why")] * number)
-        shards.write_shard(tmp_path, number, encoded, dtype)
-        path = tmp_path / shards.shard_name(number)
-        found = shards.read_shard(path)
-        assert found.names == ["a", "ä", "c"] == shards.read_names(path)
+        encoded = Encoded(["a", "ä", "c"], arrays, uncertainty, [("d", "why")])
+        parts.write_part(path, encoded, dtype, items)
+        found = parts.read_part(path)
+        stored = (["a", "ä", "c"], ["1", "3", "4"], [["d", "why", "2"]])
+        assert parts.read_names(path) == stored
+        assert parts.read_notes(path) == (3, [["d", "why", "2"]])
         assert found.arrays.keys() == arrays.keys()
         for key, values in arrays.items():
             expected = values if key == "mask" else values.astype(dtype)
@@ -194,103 +130,156 @@ def test_a_shard_gives_back_every_kind_of_embedding(tmp_path, dtype):
         assert (found.uncertainty is None) == (uncertainty is None)
         if number:
             np.testing.assert_array_equal(found.uncertainty, uncertainty)
-        assert shards.read_notes(path) == {"items": 3, "rejected": number}
 
 
-def test_a_stopped_encoding_goes_on(tmp_path):
-    asked = []
+class Numbers:
+    """Encodes texts of numbers, and notes which."""
 
-    def encoder(work, advance, stop_at=None):
-        if stop_at in work.items:
+    def __init__(self, stop_at=None):
+        self.asked, self.stop_at = [], stop_at
+
+    def __call__(self, items, advance=lambda count: None):
+        if self.stop_at in items.values:
             raise KeyboardInterrupt
-        asked.extend(work.items)
-        return Encoded(list(work.names), {"mean": np.array([[float(i), 1.0] for i in work.items])})
+        self.asked.extend(items.values)
+        mean = np.array([[float(value), 1.0] for value in items.values])
+        return Encoded(list(items.names), {"mean": mean})
 
-    def encode(items, encoder, identity):
-        pieces = collection.of_items("texts", items, items, shard_size=4)
-        collection.encode(pieces, encoder, tmp_path, identity, progress=False)
 
-    items = [str(number) for number in range(10)]
+def numbers(*values):
+    return collection.captions([str(value) for value in values])
+
+
+def test_a_stopped_encoding_resumes(tmp_path):
+    items, model = numbers(*range(10)), {"model": "m"}
     with pytest.raises(KeyboardInterrupt):
-        encode(items, lambda work, advance: encoder(work, advance, "7"), {"model": "m"})
-    assert [path.name for path in tmp_path.glob("*.parquet")] == ["shard-000000.parquet"]
+        encode(items, Numbers("7"), tmp_path, model, part_size=4)
+    assert [path.name for path in tmp_path.glob("*.parquet")] == ["part-000000.parquet"]
     with pytest.raises(InputError, match="its encoding has not ended"):
         Collection(tmp_path)
-    asked.clear()
-    encode(items, encoder, {"model": "m"})
-    assert asked == ["4", "5", "6", "7", "8", "9"]
-    whole = Collection(tmp_path)
-    means = collection.joined([shard.arrays for shard in whole.shards()])["mean"]
-    np.testing.assert_array_equal(means[:, 0], range(10))
-    assert whole.names([9, 0, 4]) == ["9", "0", "4"]
-    for other, identity in ((items[:-1], {"model": "m"}), (items, {"model": "n"})):
-        with pytest.raises(InputError, match="other work"):
-            encode(other, encoder, identity)
-    damaged = tmp_path / "shard-000001.parquet"
+    encoder = Numbers()
+    found = encode(items, encoder, tmp_path, model, part_size=4)
+    assert encoder.asked == ["4", "5", "6", "7", "8", "9"]
+    np.testing.assert_array_equal(found.whole().arrays["mean"][:, 0], range(10))
+    with pytest.raises(InputError, match=r"other work \(model differ\)"):
+        encode(items, encoder, tmp_path, {"model": "n"})
+    damaged = tmp_path / "part-000001.parquet"
     damaged.write_bytes(b"PAR1 nonsense")
-    with pytest.raises(InputError, match="not a shard of embeddings"):
-        whole.shard(1)
+    with pytest.raises(InputError, match="not a part of embeddings"):
+        found.whole()
     damaged.unlink()
-    encode(items, encoder, {"model": "m"})
-    np.testing.assert_array_equal(whole.shard(1).arrays["mean"][:, 0], [4, 5, 6, 7])
+    again = encode(items, Numbers(), tmp_path, model)
+    assert sorted(again.whole().arrays["mean"][:, 0]) == list(range(10))
+
+
+def test_parts_follow_their_source_and_are_never_changed(tmp_path, capsys):
+    first = encode(numbers(1, 2, 2, 3), Numbers(), tmp_path)
+    before, encoder = first.whole(), Numbers()
+    second = encode(numbers(2, 4, 3, 2), encoder, tmp_path)
+    assert encoder.asked == ["4"]
+    assert "1 new, 0 changed, 1 gone" in capsys.readouterr().out
+    assert second.ids.tolist() == [1, 2, 3, 4]
+    assert second.whole().names == ["2", "2", "3", "4"]
+    then = Collection(tmp_path, first.parts)  # as the first state numbered them
+    np.testing.assert_array_equal(then.whole([0, 3]).arrays["mean"], before.arrays["mean"][[0, 3]])
+    third = encode(numbers(1, 2, 2, 3), Numbers(), tmp_path)
+    assert third.whole().names == ["1", "2", "2", "3"]
+    assert third.ids.tolist() == [0, 1, 2, 3]
+
+
+def test_a_file_is_known_by_name_size_and_time(model, photos, tmp_path, capsys):
+    tower, out = Tower(model, "images"), tmp_path / "out"
+    encode(collection.pictures(photos), tower, out)
+    os.utime(photos / "1.png", (5, 5))
+    (photos / "2.png").unlink()
+    photos.rename(tmp_path / "moved")
+    found = encode(collection.pictures(tmp_path / "moved"), tower, out)
+    assert "0 new, 1 changed, 1 gone; changed: 1.png" in capsys.readouterr().out
+    assert found.whole().names == ["0.png", "3.png", "4.png", "1.png"]
+
+
+def test_a_model_of_another_path_is_the_same_by_its_hash(tmp_path):
+    encode(numbers(1), Numbers(), tmp_path, {"model": "here", "model_sha256": "a"})
+    encoder = Numbers("1")
+    found = encode(numbers(1), encoder, tmp_path, {"model": "moved", "model_sha256": "a"})
+    assert found.manifest["model"] == "moved"
+    with pytest.raises(InputError, match="model_sha256 differ"):
+        encode(numbers(1), encoder, tmp_path, {"model": "moved", "model_sha256": "b"})
+
+
+def test_rows_of_a_file_of_vectors(tmp_path):
+    class Rows:
+        reads, side = "vectors", "images"
+
+        def of_files(self):
+            raise AssertionError
+
+        def of_vectors(self, vectors, advance):
+            return {"mean": np.asarray(vectors)}
+
+        def uncertainty(self, arrays):
+            return None
+
+    path, array = tmp_path / "a.npy", np.arange(1, 21, dtype="float32").reshape(10, 2)
+    np.save(path, array)
+    items = collection.vectors(path)
+    found = encode(items, Rows(), tmp_path / "out", part_size=4).whole()
+    np.testing.assert_array_equal(found.arrays["mean"], array)
+    assert found.names[:2] == ["image 0", "image 1"]
+    with pytest.raises(InputError, match="expected rows below 10; received"):
+        encode_items(Rows(), collection.Items("rows", ["a"], [10], [""], path=str(path)))
+    with pytest.raises(InputError, match="expected 10 names, found 1"):
+        collection.vectors(path, names=["a"])
 
 
 def test_sources_and_folders_that_are_none(tmp_path):
-    with pytest.raises(InputError, match="expected what `encode` wrote"):
+    with pytest.raises(InputError, match="No such file"):
         Collection(tmp_path)
     (tmp_path / "manifest.json").write_text("[")
-    with pytest.raises(InputError, match="not a manifest of shards"):
+    with pytest.raises(InputError, match="not a manifest of parts"):
         Collection(tmp_path)
-    with pytest.raises(InputError, match=r"no file of this pattern is a \.tar, \.tfrecord"):
-        collection.plan(tmp_path / "*.png", "images")
     with pytest.raises(InputError, match="holds no image"):
-        collection.plan(tmp_path, "images")
+        collection.read_source(tmp_path)
     (tmp_path / "a.csv").write_text("image\nb.png\n")
-    with pytest.raises(InputError, match="names can be chosen of"):
-        collection.plan(tmp_path / "a.csv", "images", names_column="key")
     with pytest.raises(InputError, match="this model reads none"):
-        collection.plan(tmp_path / "a.csv", "images", names=["a"])
+        collection.read_source(tmp_path / "a.csv", names=["a"])
+    with pytest.raises(InputError, match="--exclude is of a folder"):
+        collection.read_source(tmp_path / "a.csv", exclude=["a"])
+    with pytest.raises(InputError, match="needs --runner"):
+        encode(numbers(1), Numbers(), "gs://bucket/parts")
+    with pytest.raises(InputError, match="--shard-size must be at least 1"):
+        encode(numbers(1), Numbers(), tmp_path / "new", part_size=0)
 
 
-def test_the_job_says_what_is_encoded(model, pictures, tmp_path):
-    pieces = collection.plan(pictures / "folder", "images", shard_size=3)
-    collection.encode(pieces, Tower(model, "images"), tmp_path, {"model": "m"}, progress=False)
+@pytest.mark.parametrize("name", ["part-000000.parquet", "embeddings", "manifest.json", "a.txt"])
+def test_what_is_not_ours_stays_and_is_named(tmp_path, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text('{"parts": []}')
+    with pytest.raises(InputError, match=f"holds {name}, which this program did not write"):
+        encode(numbers(1, 2), Numbers(), out)
+    assert [path.name for path in out.iterdir()] == [name]
+    assert (out / name).read_text() == '{"parts": []}'
+    encode(numbers(1, 2), Numbers(), tmp_path / "own")
+    (tmp_path / "own" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds notes\.txt, which this program did not write"):
+        encode(numbers(1, 3), Numbers(), tmp_path / "own")
+
+
+def test_the_manifest_says_what_is_encoded(tmp_path):
+    encode(numbers(*range(5)), Numbers(), tmp_path, {"model": "m"}, part_size=3)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["model"] == "m"
-    assert manifest["items"] == 5
-    assert [entry["items"] for entry in manifest["files"]] == [3, 2]
-
-
-def test_another_worker_takes_the_place_of_a_killed_one_at_once(tmp_path, monkeypatch):
-    """The second worker ends when all shards of the first are there."""
-    pieces = [Work(number, "texts") for number in range(6)]
-    shard = lambda number: tmp_path / shard_name(number)  # noqa: E731
-
-    def work(job, share):
-        if share[0].number == 1:
-            while not all(shard(number).exists() for number in (0, 2, 4)):
-                time.sleep(0.01)
-        for one in share:
-            shard(one.number).touch()
-            if one.number == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    fork = multiprocessing.get_context("fork")
-    monkeypatch.setattr(direct.multiprocessing, "get_context", lambda kind: fork)
-    monkeypatch.setattr(direct, "_work", work)
-    began = time.monotonic()
-    assert direct._attempt({"folder": tmp_path}, pieces, 2, lambda: None) == 0
-    assert len(list(tmp_path.iterdir())) == 6
-    assert time.monotonic() - began < 20
+    assert [entry["items"] for entry in manifest["parts"]] == [3, 2]
+    assert manifest["written"] == ["part-000000.parquet", "part-000001.parquet"]
 
 
 WITHOUT_THREADS = """
 import os, pathlib, sys
-from zoo.collection import containers, shards
-folder = pathlib.Path(sys.argv[1])
+import pyarrow.parquet  # whose import starts one for its memory
+from zoo.collection import parts
 before = len(os.listdir("/proc/self/task"))
-assert len(shards.read_shard(folder / shards.shard_name(0)).names) == 3
-assert len(list(containers.read(folder / "texts.parquet", "captions", "caption", None))) == 3
+assert len(parts.read_part(pathlib.Path(sys.argv[1]) / "a.parquet").names) == 3
 assert len(os.listdir("/proc/self/task")) == before
 """
 
@@ -299,12 +288,18 @@ assert len(os.listdir("/proc/self/task")) == before
 def test_a_process_that_has_read_parquet_ends_quietly(tmp_path):
     """Threads of Arrow that hold a buffer of Python's abort the process when it ends."""
     encoded = Encoded(["a", "b", "c"], {"mean": np.eye(3, dtype=np.float32)})
-    shards.write_shard(tmp_path, 0, encoded)
-    table = pyarrow.table({"caption": ["red", "green", "blue"]})
-    parquet.write_table(table, tmp_path / "texts.parquet")
+    parts.write_part(tmp_path / "a.parquet", encoded, "float32")
     subprocess.run(
         [sys.executable, "-c", WITHOUT_THREADS, tmp_path],
         env={**os.environ, "HALO_LAZY": "1"},
         check=True,
         timeout=60,
     )
+
+
+def test_columns_that_other_programs_read(tmp_path):
+    encoded = Encoded(["a", "b"], {"mean": np.eye(2, dtype=np.float32)}, np.zeros(2))
+    parts.write_part(tmp_path / "a.parquet", encoded, "float32")
+    table = parquet.read_table(tmp_path / "a.parquet")
+    assert table.column_names == ["name", "stamp", "mean", "uncertainty"]
+    assert table["mean"].type == pyarrow.list_(pyarrow.float32(), 2)

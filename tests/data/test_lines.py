@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zoo.collection.work import list_captions
+from zoo.collection import captions
 from zoo.data.loaders.own_rows import read_rows
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
@@ -41,7 +41,7 @@ def _asked(monkeypatch, path):
 
 READERS = {
     "lines": read_lines,
-    "captions": list_captions,
+    "captions": lambda path: captions(path).values,
     "column": read_column,
     "--queries FILE": lambda path: list(query._lines(str(path))),
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from zoo.collection import list_images
+from zoo.collection import pictures
 from zoo.data import own_pairs
 from zoo.errors import InputError
 
@@ -93,6 +93,6 @@ def test_paths_of_windows_are_paths(tmp_path):
     (tmp_path / "pairs.csv").write_text("image,caption\nphotos\\a.png,a photo\n")
     records = own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False).records
     assert list(records.image_ids) == ["photos/a.png"]
-    names, paths = list_images(tmp_path / "pairs.csv")
-    assert names == ["photos/a.png"]
-    assert paths == [str(tmp_path / "photos" / "a.png")]
+    found = pictures(tmp_path / "pairs.csv")
+    assert found.names == ["photos/a.png"]
+    assert found.values == [str(tmp_path / "photos" / "a.png")]

@@ -122,11 +122,11 @@ def test_what_fits_is_what_keras_says(tmp_path):
     """Of a model that has learnt what fits, over the packaged photos and their stored vectors."""
     keras, _ = sources.load(cache=tmp_path)
     images, measured = keras.embeddings["images"], keras.references["images"].values
-    pieces = collection.of_items("files", keras.image_names, keras.image_paths)
-    encoder = lambda work, _: collection.Encoded(list(work.names), images, measured)  # noqa: E731
+    items = collection.pictures(keras.image_paths)
+    encoder = lambda items, _: collection.Encoded(list(items.names), images, measured)  # noqa: E731
     made = {"model": "photos_pfe", "side": "images"}
-    collection.encode(pieces, encoder, tmp_path / "shards", made)
-    search(["index", str(tmp_path / "shards"), str(tmp_path / "built")])
+    collection.encode(items, encoder, tmp_path / "parts", made)
+    search(["index", str(tmp_path / "parts"), str(tmp_path / "built")])
     gallery = stored_index.load(tmp_path / "built")
     assert isinstance(gallery.towers["captions"], StoredTower)
     services, fitting = [Service(one, None) for one in (gallery, keras)], 0
@@ -276,7 +276,7 @@ def test_what_is_no_index_is_one_line(index, words, tmp_path, capsys, monkeypatc
     said = f"error: {index / 'index'}: is a part of an index; name the whole, {index}"
     assert halo_demo(capsys, index / "index") == said
     (old / "search.json").write_text('{"index": "index"}')
-    expected = f"error: {old}: an older version built this index; build it again"
+    expected = f"error: {old}: an older version built this index; build it again into a new folder"
     assert halo_demo(capsys, old) == expected
     (old / "search.json").write_text("{")
     assert halo_demo(capsys, old).startswith(f"error: {old / 'search.json'}")

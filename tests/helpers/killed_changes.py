@@ -18,10 +18,8 @@ import faiss
 import numpy as np
 
 from zoo import collection
-from zoo.collection import contents
-from zoo.collection.growth import follow
-from zoo.collection.shards import Encoded
-from zoo.search import Index, built, from_shards
+from zoo.collection import Encoded
+from zoo.search import Index, built, from_parts
 
 faiss.omp_set_num_threads(1)  # a fork has no threads of its parent
 DIM = 4
@@ -47,9 +45,11 @@ def of_index(folder):
 def of_build(folder):
     if not (folder / "out" / built.SETUP).exists():
         return None
-    _, shards, index, *_ = built.load(folder / "out")
-    assert len(shards) == len(index)
-    return answers(index), shards.names(range(len(shards)))
+    if "index" not in json.loads((folder / "out" / built.SETUP).read_text()):
+        return None
+    _, names, index, *_ = built.load(folder / "out")
+    assert names.keys() == set(index.ids.tolist())
+    return answers(index), names
 
 
 def start(folder):
@@ -73,24 +73,25 @@ def save(folder):
     Index.build(gaussians(25, seed=2), "csd").save(folder / "index")
 
 
-def encoder(work, advance=lambda count: None):
-    stamps, texts = contents.stamps(work), [Path(path).read_text() for path in work.items]
-    mean = np.array([[float(text), 1, 0, 0] for text in texts])
-    said = [f"{s}:{contents.hashed(text)}" for s, text in zip(stamps, texts, strict=True)]
-    return Encoded(list(work.names), {"mean": mean}, None, [], said)
+def encoder(items, advance=lambda count: None):
+    numbers = [float(Path(path).read_text()) for path in items.values]
+    return Encoded(list(items.names), {"mean": np.array([[one, 1, 0, 0] for one in numbers])})
 
 
 def build(folder):
     """What the command does, with numbers in files as pictures and without a model."""
-    paths = sorted((folder / "source").iterdir())
-    pieces = collection.of_items("files", [path.name for path in paths], paths, shard_size=4)
-    out = folder / "out"
-    with built.locked(out):
-        shards = follow(out, pieces, encoder, {"side": "images"}, progress=False)
-        target = built.new_index(out)
-        from_shards.build(shards, "euclidean", target)
-        where = Path(shards.folder).name
-        built.commit(out, {"shards": where, "index": target.name, "captions": False})
+    items, identity = collection.pictures(folder / "source"), {"side": "images"}
+    with built.locked(folder / "out") as written:
+        where = built.parts_for(written, lambda folder: True)
+        more = {"part_size": 4, "progress": False}
+        parts = collection.encode(items, encoder, where, identity, **more)
+        index, names = from_parts.build(parts, "euclidean")
+        target = built.fresh(written, built.INDEX)
+        index.save(target)
+        built.claim_beside(target, built.NAMES)
+        built.write_names(target, names)
+        setup = {"parts": {"folder": where.name, "files": parts.parts}, "index": target.name}
+        built.commit(written, setup)
 
 
 def start_source(folder):

@@ -60,8 +60,8 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     out = tmp_path / "out"
     build(run_folder, photos, out, "--shard-size", "3", "--batch-size", "2")
     assert "4 items" in capsys.readouterr().out
-    shards = Collection(out / "embeddings").shards()
-    assert [len(shard.arrays["mean"]) for shard in shards] == [3, 1]
+    parts = Collection(out / "embeddings").read()
+    assert [len(part.arrays["mean"]) for _, part in parts] == [3, 1]
     main(["query", str(out), "--image", str(photos / "a.png"), "-k", "3"])
     assert names(capsys.readouterr().out)[:2] == ["a.png", "deep/d.png"]
     main(["query", str(out), "a red bird"])
@@ -141,7 +141,7 @@ def test_images_from_a_table_and_bad_ones(run_folder, photos, tmp_path, capsys):
     assert "4 items" in capsys.readouterr().out
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no image"):
-        collection.list_images(tmp_path / "empty")
+        collection.pictures(tmp_path / "empty")
 
 
 def pairs(model, seed=0, count=120, dim=None):

@@ -1,11 +1,8 @@
 """Indexes that follow their source: new, changed and removed items, and a model replaced."""
 
-import io
 import json
 import os
 import shutil
-import tarfile
-import time
 
 import keras
 import numpy as np
@@ -15,9 +12,7 @@ from PIL import Image
 import zoo
 from colour_model import with_words
 from halo_zoo.search import main
-from zoo import collection
-from zoo.collection import Collection, Encoded, contents, encoding
-from zoo.collection.growth import follow
+from zoo.collection import Collection, encoding
 from zoo.errors import InputError
 from zoo.search import built
 
@@ -63,13 +58,13 @@ def replace_weights(folder, kernel):
 @pytest.fixture
 def encoded(monkeypatch):
     """The names of what was encoded, in order."""
-    names, call = [], encoding.encode_work
+    names, call = [], encoding.encode_items
 
-    def noted(tower, work, *rest):
-        names.extend(work.names or [work.path])
-        return call(tower, work, *rest)
+    def noted(tower, items, *rest):
+        names.extend(items.names)
+        return call(tower, items, *rest)
 
-    monkeypatch.setattr(encoding, "encode_work", noted)
+    monkeypatch.setattr(encoding, "encode_items", noted)
     return names
 
 
@@ -78,9 +73,12 @@ def build(model, source, out, *more):
 
 
 def vectors(out):
-    _, shards, *_ = built.load(out)
-    arrays = collection.joined([shard.arrays for shard in shards.shards()])
-    return dict(zip(shards.names(range(len(shards))), arrays["mean"], strict=True))
+    """Of the index's items by their names, in the order of these."""
+    setup, names, index, *_ = built.load(out)
+    assert names.keys() == set(index.ids.tolist())
+    whole = Collection(out / setup["parts"]["folder"], setup["parts"]["files"]).whole(sorted(names))
+    assert whole.names == [names[one] for one in sorted(names)]
+    return dict(sorted(zip(whole.names, whole.arrays["mean"], strict=True)))
 
 
 def test_a_grown_folder_encodes_what_is_new(model_folder, photos, tmp_path, encoded, capsys):
@@ -107,8 +105,8 @@ def test_a_grown_folder_encodes_what_is_new(model_folder, photos, tmp_path, enco
     main(["query", str(out), "--image", str(photos / "e.png"), "-k", "1"])
     assert "e.png" in capsys.readouterr().out
     assert sorted(path.name for path in out.iterdir() if path.is_dir()) == [
-        "embeddings-2",
-        "index-3",
+        "embeddings",
+        "index",
     ]
 
 
@@ -117,9 +115,6 @@ def test_a_replaced_picture_is_noticed(model_folder, photos, tmp_path, encoded, 
     build(model_folder, photos, out)
     before = vectors(out)
     encoded.clear()
-    os.utime(photos / "b.png", (1, 1))  # touched: its contents are the same
-    build(model_folder, photos, out)
-    assert not encoded
     paint(photos, d=(7, 8, 9))
     (photos / "f.png").unlink()
     capsys.readouterr()
@@ -138,15 +133,17 @@ def test_a_replaced_picture_is_noticed(model_folder, photos, tmp_path, encoded, 
     assert list(vectors(out)) == ["b.png", "d.png"]
 
 
-def test_a_replaced_model_encodes_everything_again(model_folder, photos, tmp_path, encoded, capsys):
+def test_a_replaced_model_encodes_everything_again(model_folder, photos, tmp_path, encoded):
     out = tmp_path / "out"
     build(model_folder, photos, out)
     replace_weights(model_folder, 2 * np.eye(3))
     encoded.clear()
-    capsys.readouterr()
     build(model_folder, photos, out)
-    assert "the model's weights are others" in capsys.readouterr().out
     assert len(encoded) == 3
+    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == [
+        "embeddings-2",
+        "index-2",
+    ]
     np.testing.assert_allclose(vectors(out)["b.png"], [500 / 255, 0, 0], atol=1e-3)
 
 
@@ -174,30 +171,15 @@ def test_captions_follow_their_file(model_folder, tmp_path, encoded):
     lines.write_text("blue\nred\ngreen\nred\n")
     build(model_folder, lines, out, "--captions")
     assert encoded == ["blue"]
-    _, shards, index, *_ = built.load(out)
-    assert shards.names(range(4)) == ["blue", "red", "green", "red"]
+    _, names, index, *_ = built.load(out)
+    assert [names[one] for one in sorted(names)] == ["red", "green", "red", "blue"]
     assert len(index) == 4
 
 
-def test_shards_alone_are_refused_when_their_pictures_have_changed(
-    model_folder, photos, tmp_path, encoded
-):
-    shards = str(tmp_path / "shards")
-    command = ["encode", str(photos), shards, "--model", str(model_folder)]
-    main(command)
-    main(command)
-    paint(photos, b=(1, 1, 1))
-    with pytest.raises(InputError, match=r"other contents: b\.png changed since"):
-        main(command)
-    replace_weights(model_folder, np.zeros((3, 3)))
-    with pytest.raises(InputError, match=r"other work .*model_sha256"):
-        main(command)
-
-
 def test_an_update_needs_a_source(model_folder, photos, tmp_path):
-    shards, out = str(tmp_path / "shards"), tmp_path / "out"
-    main(["encode", str(photos), shards, "--model", str(model_folder)])
-    main(["index", shards, str(out)])
+    parts, out = str(tmp_path / "parts"), tmp_path / "out"
+    main(["encode", str(photos), parts, "--model", str(model_folder)])
+    main(["index", parts, str(out)])
     with pytest.raises(InputError, match="does not know its source"):
         main(["update", str(out)])
     with pytest.raises(InputError, match="expected what `build` wrote"):
@@ -210,133 +192,6 @@ def test_one_build_at_a_time(model_folder, photos, tmp_path):
         pytest.raises(InputError, match="another process is building there"),
     ):
         build(model_folder, photos, tmp_path / "out")
-
-
-class Rows:
-    """Encodes rows of a file of vectors as they are, and notes which."""
-
-    def __init__(self):
-        self.asked = []
-
-    def __call__(self, work, advance=lambda count: None):
-        start, stop = work.items
-        stamps, array = contents.stamps(work), np.load(work.path)[start:stop]
-        self.asked += range(start, stop)
-        said = [f"{s}:{contents.hashed(row)}" for s, row in zip(stamps, array, strict=True)]
-        return Encoded(list(work.names), {"mean": array}, None, [], said)
-
-
-def test_vectors_under_the_same_path(tmp_path):
-    path, out, encoder = tmp_path / "a.npy", tmp_path / "out", Rows()
-    array = np.random.default_rng(0).normal(size=(10, 4)).astype("float32")
-
-    def made():
-        pieces = collection.plan(path, "images", 4, of_vectors=True)
-        encoder.asked.clear()
-        found = follow(out, pieces, encoder, {"model": "m", "side": "images"}, progress=False)
-        return collection.joined([shard.arrays for shard in found.shards()])["mean"]
-
-    np.save(path, array)
-    np.testing.assert_array_equal(made(), array)
-    made()
-    assert not encoder.asked
-    array[[1, 2, 6]] = 1
-    array = np.concatenate([array, array[:2] + 5])
-    np.save(path, array)
-    np.testing.assert_array_equal(made(), array)
-    assert encoder.asked == [1, 2, 6, 10, 11]
-
-
-def test_containers_follow_their_files(tmp_path):
-    asked, folder, out = [], tmp_path / "tars", tmp_path / "out"
-    folder.mkdir()
-
-    def archive(name, *texts):
-        with tarfile.open(folder / name, "w") as file:
-            for text in texts:
-                member = tarfile.TarInfo(f"{text}.txt")
-                member.size = len(text)
-                file.addfile(member, io.BytesIO(text.encode()))
-
-    def encoder(work, advance=lambda count: None):
-        asked.append(work.path.rpartition("/")[2])
-        (stamp,) = contents.stamps(work)
-        items = [(name, data) for name, data, _ in collection.work.read(work, "captions")]
-        said = [f"{stamp}:{contents.hashed(data)}" for _, data in items]
-        mean = np.array([[float(len(data)), 1] for _, data in items])
-        return Encoded([name for name, _ in items], {"mean": mean}, None, [], said)
-
-    def made():
-        asked.clear()
-        pieces = collection.plan(folder, "captions")
-        return follow(out, pieces, encoder, {"side": "captions"}, progress=False)
-
-    archive("b.tar", "one", "three")
-    assert len(made()) == 2
-    archive("a.tar", "seven")
-    assert len(made()) == 3
-    assert asked == ["a.tar"]
-    os.utime(folder / "b.tar", (1, 1))  # touched: its contents are the same
-    made()
-    assert not asked
-    archive("b.tar", "one", "three", "four")
-    assert len(made()) == 4
-    assert asked == ["b.tar"]
-
-
-def test_shards_of_an_earlier_version_are_encoded_again(model_folder, photos, tmp_path, encoded):
-    out = tmp_path / "out"
-    build(model_folder, photos, out)
-    path = out / "embeddings" / "job.json"
-    job = json.loads(path.read_text())
-    del job["model_sha256"]
-    path.write_text(json.dumps(job))
-    encoded.clear()
-    build(model_folder, photos, out)
-    assert len(encoded) == 3
-    assert Collection(out / "embeddings-2").manifest["model_sha256"]
-
-
-def _forge(path, **colour):
-    """Other contents of the same size under the same time of change of contents."""
-    before = path.stat()
-    paint(path.parent, **colour)
-    assert path.stat().st_size == before.st_size
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def test_a_change_that_hides_behind_its_time_is_noticed(model_folder, photos, tmp_path, encoded):
-    out = tmp_path / "out"
-    build(model_folder, photos, out)
-    encoded.clear()
-    _forge(photos / "d.png", d=(0, 251, 0))
-    main(["update", str(out)])
-    assert encoded == ["d.png"]
-
-
-def test_checksum_reads_what_the_system_calls_unchanged(
-    model_folder, photos, tmp_path, encoded, monkeypatch
-):
-    monkeypatch.setattr(contents, "_stamp", lambda path: "1-2-3")  # a system that knows nothing
-    out = tmp_path / "out"
-    build(model_folder, photos, out)
-    encoded.clear()
-    paint(photos, d=(7, 8, 9))
-    main(["update", str(out)])
-    assert not encoded
-    main(["update", str(out), "--checksum"])
-    assert encoded == ["d.png"]
-
-
-def test_times_are_not_believed_within_a_tick_of_the_clock(tmp_path):
-    path = tmp_path / "a.png"
-    path.write_bytes(b"a")
-    (work,) = collection.of_items("files", ["a.png"], [str(path)])
-    (fresh,) = contents.stamps(work)
-    assert fresh.endswith("-fresh")
-    time.sleep(2.1)
-    (settled,) = contents.stamps(work)
-    assert settled == fresh.removesuffix("-fresh")
 
 
 def test_odd_names_are_indexed_under_a_name_that_can_be_printed(

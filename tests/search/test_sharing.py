@@ -135,11 +135,12 @@ points = {"mean": np.random.default_rng(number).normal(size=(20 + number, 4)).as
 index = Index.build(points, "euclidean")
 for _ in range(12):
     index.save(folder / "index")
-    with built.locked(folder / "out", 60):
-        where = built.new_index(folder / "out")
+    with built.locked(folder / "out", 60) as written:
+        where = built.fresh(written, built.INDEX)
         index.save(where)
-        write_text(where / built.NAMES, '{"0": "of %d"}' % number)
-        built.commit(folder / "out", {"shards": None, "index": where.name})
+        built.claim_beside(where, built.NAMES)
+        built.write_names(where, {0: f"of {number}"})
+        built.commit(written, {"index": where.name})
     assert len(Index.load(folder / "index")) in (20, 21)
     _, names, found, *_ = built.load(folder / "out")
     assert names[0] == f"of {len(found) - 20}"

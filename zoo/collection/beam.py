@@ -1,124 +1,155 @@
-"""Encodes a source by an Apache Beam pipeline: Dataflow, Flink, Spark, or this machine's cores."""
+"""Encodes patterns of pictures or of WebDataset tars by an Apache Beam pipeline, in any store.
+
+Each tar, and every few thousand pictures, make one part. A part's name comes from the names, sizes
+and times of its files, so a second run encodes what is missing or has changed.
+"""
 
 import argparse
+import contextlib
+import functools
+import hashlib
+import io
+import itertools
+import json
+import os
+import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.metrics import Metrics
-from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from zoo.collection.encoding import encode_work
-from zoo.collection.job import begin, finish
-from zoo.collection.shards import Encoded, write_shard
-from zoo.collection.work import Work
+from zoo.collection import parts
+from zoo.collection.encoding import PART_SIZE, differing, encode_items, outcome
+from zoo.collection.parts import MANIFEST, Collection, Encoded
+from zoo.collection.sources import PICTURES, TEXTS, Items, members_of, open_file
 from zoo.errors import InputError
+from zoo.files.decoding import SUFFIXES
+from zoo.files.folders import is_hidden, printable
+from zoo.files.written import KEY
 from zoo.models import Tower
 
-REJECTED = "rejected"
-_COUNTED = "halo"  # the namespace of the pipeline's counters
+_TAR, _TEMPORARY = ".tar", ".tmp-"
+_AT_ONCE = 8  # batches whose files are in memory together
 
 
-class TowerHandler(ModelHandler[Work, Encoded, Tower]):
-    """How `RunInference` loads a `zoo.Tower`, once per process, and asks it.
+class Unit(NamedTuple):
+    """The file of a part, and the names and paths of what goes into it."""
 
-    An example is the work of a whole shard. Beam's own batches would have other items in every
-    run, and a shard that is written again has to be the same; so the tower makes the batches.
-
-    Args:
-        model: what `zoo.Tower` takes; workers have to reach it too.
-        side: `"images"` or `"captions"`.
-        batch_size: pictures at once.
-    """
-
-    def __init__(self, model: str, side: str, batch_size: int = 64):
-        super().__init__()
-        self._arguments = (str(model), side, batch_size)
-
-    def load_model(self) -> Tower:
-        return Tower(*self._arguments)
-
-    def run_inference(
-        self, batch: Sequence[Work], model: Tower, inference_args: Any = None
-    ) -> Iterable[PredictionResult]:
-        return [PredictionResult(work, encode_work(model, work)) for work in batch]
-
-    def batch_elements_kwargs(self) -> dict[str, int]:
-        return {"min_batch_size": 1, "max_batch_size": 1}
-
-    def get_metrics_namespace(self) -> str:
-        return _COUNTED
+    part: str
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
-class WriteShard(beam.DoFn):
-    """Writes each shard when it is encoded. Its rejected items are a side output, and counted."""
-
-    def __init__(self, folder: str, dtype: str):
-        self._folder, self._dtype = str(folder), dtype
-
-    def process(self, result: PredictionResult) -> Iterable[Any]:
-        work, encoded = result.example, result.inference
-        write_shard(self._folder, work.number, encoded, self._dtype)
-        Metrics.counter(_COUNTED, "items").inc(len(encoded.names))
-        for item in encoded.rejected:
-            Metrics.counter(_COUNTED, REJECTED).inc()
-            yield beam.pvalue.TaggedOutput(REJECTED, item)
-        yield work.number, len(encoded.names)
-
-
-def pipeline_of(
-    pipeline: beam.Pipeline, pieces: Sequence[Work], handler: ModelHandler, folder: Any, dtype: str
-) -> beam.pvalue.DoOutputsTuple:
-    """Puts the encoding into a pipeline, which the caller runs.
-
-    `pieces` is the work that is left, of `begin`; workers reach the folder of the shards too. The
-    outputs are `written`, `(shard, items)`, and `rejected`, `(name, reason)`.
-    """
-    return (
-        pipeline
-        | "work" >> beam.Create(list(pieces), reshuffle=True)
-        | "encode" >> RunInference(handler)
-        | "write" >> beam.ParDo(WriteShard(folder, dtype)).with_outputs(REJECTED, main="written")
-    )
+def units_of(
+    source: str, side: str = "images", part_size: int = PART_SIZE
+) -> tuple[list[Unit], dict[str, int]]:
+    """The units of a pattern, `"gs://bucket/photos-*.tar"`, a file or a folder; and how many other
+    files were left, by suffix. Raises InputError if it holds neither pictures nor tars."""
+    source = str(source).rstrip("/")
+    if "*" not in source and not source.endswith(_TAR):
+        source += "/**"
+    start = len(source.partition("*")[0].rpartition("/")[0]) + 1
+    tars, pictures, left = [], [], Counter()
+    for entry in sorted(_matching(source), key=lambda entry: entry.path):
+        suffix = PurePosixPath(entry.path).suffix.lower()
+        if is_hidden(entry.path[start:]):
+            left["hidden"] += 1
+        elif suffix == _TAR:
+            tars.append([entry])
+        elif suffix in SUFFIXES and side == "images":
+            pictures.append(entry)
+        else:
+            left[printable(suffix) or "no suffix"] += 1
+    groups = tars + [pictures[n : n + part_size] for n in range(0, len(pictures), part_size)]
+    if not groups:
+        raise InputError(f"{source}: holds no tar" + " and no image" * (side == "images"))
+    return [_unit(group, start) for group in groups], dict(left)
 
 
 def encode_on(
     runner: Any,
-    pieces: Sequence[Work],
-    handler: ModelHandler,
-    folder: Any,
+    source: str,
+    model: str,
+    side: str,
+    folder: str,
     identity: dict[str, Any],
     dtype: str = "float32",
-    options: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Encodes by a runner and waits for it.
+    batch_size: int = 64,
+    part_size: int = PART_SIZE,
+    flags: Sequence[str] = (),
+) -> Collection:
+    """Encodes by a runner and waits for it; what an earlier call has written is not encoded again.
 
-    A bundle that a runner tries again, or runs twice, writes the same shard again under the same
-    name, by one rename: so the output is there exactly once. What an earlier call has written is
-    not encoded again.
+    A bundle that a runner tries again, or runs twice, writes the same part under the same name, by
+    one rename.
 
     Args:
         runner: a name that Beam knows, `"DataflowRunner"`, or a runner.
-        pieces, identity, dtype: as of `zoo.collection.encode`.
-        handler: a `TowerHandler`.
-        folder: of the shards.
-        options: flags of the runner, `["--flink_master=host:8081"]`.
-
-    Returns:
-        The manifest.
-
-    Raises:
-        InputError: as `zoo.collection.encode`, or if a flag is unknown.
-        RuntimeError: if the pipeline fails.
+        source, side, part_size: as of `units_of`.
+        model, batch_size: as of `zoo.Tower`; workers have to reach the model too.
+        folder: of the parts, here or in an object store.
+        identity, dtype: as of `zoo.collection.encode`, which raises the same.
+        flags: of the runner, `["--flink_master=host:8081"]`.
     """
-    check_flags(options)
-    left = begin(folder, pieces, {**identity, "dtype": dtype})
-    if left:
-        pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(options)))
-        pipeline_of(pipeline, left, handler, folder, dtype)
+    check_flags(flags)
+    (units, left), folder = units_of(source, side, part_size), str(folder).rstrip("/")
+    there = {os.path.basename(entry.path) for entry in _matching(f"{folder}/*")}
+    with open_file(f"{folder}/{MANIFEST}") if MANIFEST in there else io.BytesIO(b"{}") as file:
+        before, identity = json.loads(file.read()), {**identity, "dtype": dtype}
+    own = {MANIFEST, *before[KEY]} if KEY in before else set()
+    if foreign := sorted(n for n in there - own if not n.startswith(_TEMPORARY)):
+        raise InputError(f"{folder}: holds {foreign[0]}, which this program did not write")
+    if before and (other := differing(before, identity)):
+        raise InputError(f"{folder}: holds embeddings of other work ({', '.join(other)} differ)")
+    listed = {*before.get(KEY, ()), *(unit.part for unit in units)}
+    manifest = {**before, **identity, KEY: sorted(listed)}
+    with _written(f"{folder}/{MANIFEST}") as file:
+        file.write(json.dumps(manifest).encode())
+    if new := [unit for unit in units if unit.part not in there]:
+        pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(flags)))
+        encode = Encode(str(model), side, batch_size, folder, dtype)
+        _ = pipeline | beam.Create(new, reshuffle=True) | beam.ParDo(encode)
         pipeline.run().wait_until_finish()
-    return finish(folder, pieces)
+    notes = [parts.read_notes(f"{folder}/{unit.part}") for unit in units]
+    files = [{"file": u.part, "items": count} for u, (count, _) in zip(units, notes, strict=True)]
+    rejected = [(name, reason) for _, found in notes for name, reason, _ in found]
+    taken = range(sum(count for count, _ in notes))
+    seen = len(taken) + len(rejected) + sum(left.values())
+    ended = {**manifest, **outcome(files, taken, rejected, seen, left)}
+    with _written(f"{folder}/{MANIFEST}") as file:
+        file.write(json.dumps(ended, indent=2).encode())
+    return Collection(folder)
+
+
+class Encode(beam.DoFn):
+    """Encodes units, each to its part; yields `(part, items, rejected)`."""
+
+    def __init__(self, model: str, side: str, batch_size: int, folder: str, dtype: str):
+        super().__init__()
+        self._tower, self._folder, self._dtype = (model, side, batch_size), folder, dtype
+
+    def process(self, unit: Unit) -> Iterable[tuple[str, int, int]]:
+        encoded = encode_unit(_tower(*self._tower), Unit(*unit))
+        with _written(f"{self._folder}/{unit[0]}") as file:
+            parts.write_part(file, encoded, self._dtype)
+        yield unit[0], len(encoded.names), len(encoded.rejected)
+
+
+def encode_unit(tower: Tower, unit: Unit) -> Encoded:
+    """What became of the items of a unit."""
+    kind, found = PICTURES if tower.side == "images" else TEXTS, []
+    contents = members_of(unit.paths[0], kind) if unit.paths[0].endswith(_TAR) else _of_files(unit)
+    while batch := list(itertools.islice(contents, _AT_ONCE * tower.batch_size)):
+        bad = [(name, reason) for name, _, reason in batch if reason is not None]
+        found.append(Encoded([], {}, None, bad))
+        if good := [(name, value) for name, value, reason in batch if reason is None]:
+            names, values = zip(*good, strict=True)
+            found.append(encode_items(tower, Items(kind, names, values, names)))
+    return parts.merged(found)
 
 
 def check_flags(flags: Sequence[str]) -> None:
@@ -126,6 +157,44 @@ def check_flags(flags: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)
-    _, unknown = parser.parse_known_args(list(flags))
-    if unknown:
+    if unknown := parser.parse_known_args(list(flags))[1]:
         raise InputError(f"Apache Beam knows no flag {unknown[0]!r}")
+
+
+def _matching(pattern):
+    try:
+        return FileSystems.match([pattern])[0].metadata_list
+    except OSError as error:  # Beam's own is one
+        raise InputError(f"{pattern}: {error}") from error
+
+
+def _unit(entries, start):
+    facts = [(e.path, e.size_in_bytes, e.last_updated_in_seconds) for e in entries]
+    digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+    paths = tuple(entry.path for entry in entries)
+    names = tuple(printable(path[start:]) for path in paths)
+    return Unit(f"part-{digest}.parquet", names, paths)
+
+
+@functools.lru_cache(maxsize=1)  # loaded once per process
+def _tower(model, side, batch_size):
+    return Tower(model, side, batch_size)
+
+
+def _of_files(unit):
+    for name, path in zip(unit.names, unit.paths, strict=True):
+        try:
+            with open_file(path) as file:
+                yield name, file.read(), None
+        except InputError as error:
+            yield name, None, str(error).removeprefix(f"{path}: ")
+
+
+@contextlib.contextmanager
+def _written(path):
+    """A file that is at `path` whole when the block ends, by a rename of one of its own."""
+    folder, _, name = path.rpartition("/")
+    temporary = f"{folder}/{_TEMPORARY}{uuid.uuid4().hex[:16]}-{name}"
+    with FileSystems.create(temporary) as file:
+        yield file
+    FileSystems.rename([temporary], [path])

@@ -1,108 +1,201 @@
-"""A `zoo.Tower` over one piece of work: items of files, tables and containers to a shard."""
+"""Encodes the items of a source on this machine: in parts, and only what is new or has changed."""
 
 import functools
-from collections.abc import Callable, Iterator
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from zoo.collection import contents
-from zoo.collection.shards import Encoded
-from zoo.collection.work import ROWS, Work, read
-from zoo.embeddings.arrays import joined, parts_of
+from zoo.collection.parts import MANIFEST, Collection, Encoded, read_names, write_part
+from zoo.collection.sources import PICTURES, TEXTS, Items, is_remote
+from zoo.embeddings.arrays import parts_of
 from zoo.errors import InputError
+from zoo.files.atomic import atomic
 from zoo.files.vector_files import read_vectors
-from zoo.models import Tower
+from zoo.files.written import Written
 
-_AT_ONCE = 8  # batches whose files are in memory together
+PART_SIZE = 4096
+_PART = re.compile(r"part-(\d+)\.parquet")
+_SOME = 3  # names in a message
 
 
-def encode_work(
-    tower: Tower, work: Work, advance: Callable[[int], Any] = lambda count: None
+def encode_items(
+    tower: Any, items: Items, advance: Callable[[int], Any] = lambda count: None
 ) -> Encoded:
-    """Encodes the items of one shard.
-
-    ```python
-    tower = zoo.Tower("toy_birds_pfe", "captions")
-    (work,) = zoo.collection.of_items("texts", ["first"], ["a red bird"])
-    zoo.collection.encode_work(tower, work).arrays["mean"].shape  # (1, 64)
-    ```
-
-    Args:
-        tower: of the side that the items are of.
-        work: see `zoo.collection.plan`.
-        advance: is told how many more items are done.
-
-    Returns:
-        An `Encoded`; its `rejected` names the items that cannot be read.
+    """Encodes some items of a source; `advance` is told how many more are done.
 
     Raises:
         InputError: if the model does not read such items.
     """
-    if work.kind == ROWS:
-        return _of_rows(tower, work, advance)
-    names, parts, rejected, held, lost = [], [], [], [], []
-    stamps, done = contents.stamps(work), 0
-    for batch in _batches(read(work, tower.side), _AT_ONCE * tower.batch_size):
-        said = [
-            f"{stamps[min(done + i, len(stamps) - 1)]}:{contents.hashed(data)}"
-            for i, (_, data, _) in enumerate(batch)
-        ]
-        reasons = {i: reason for i, (*_, reason) in enumerate(batch) if reason is not None}
-        whole = [i for i in range(len(batch)) if i not in reasons]
-        items = [batch[i][1] for i in whole]
-        if items and tower.side == "images":
-            bad = {}
-            parts.append(tower.of_files(items, [batch[i][0] for i in whole], advance, bad))
-            reasons |= {whole[row]: reason for row, reason in bad.items()}
-        elif items:
-            parts.append(tower.of_texts(items, advance))
-        advance(len(batch) - len(items))
-        good = [i for i in whole if i not in reasons]
-        names += [batch[i][0] for i in good]
-        held += [said[i] for i in good]
-        lost += [said[i] for i in sorted(reasons)]
-        rejected += [(batch[i][0], reasons[i]) for i in sorted(reasons)]
-        done += len(batch)
-    return _encoded(tower, names, [part for part in parts if part], rejected, held + lost)
+    bad = {}
+    if items.kind == PICTURES:
+        arrays = tower.of_files(items.values, items.names, advance, bad)
+    elif items.kind == TEXTS:
+        arrays = tower.of_texts(items.values, advance)
+    else:
+        stored = read_vectors(items.path, tower.side)
+        if not all(0 <= row < len(stored) for row in items.values):
+            found = list(items.values)[:_SOME]
+            raise InputError(f"{items.path}: expected rows below {len(stored):,}; received {found}")
+        try:
+            arrays = tower.of_vectors(np.asarray(stored[list(items.values)]), advance)
+        except InputError as error:
+            raise InputError(f"{items.path}: {error}") from error
+    names = [name for row, name in enumerate(items.names) if row not in bad]
+    arrays = parts_of(arrays) if names else {}
+    rejected = [(items.names[row], bad[row]) for row in sorted(bad)]
+    return Encoded(names, arrays, tower.uncertainty(arrays) if arrays else None, rejected)
 
 
-def encoder_of(tower: Any) -> Callable[..., Encoded]:
-    """A function from a `Work` to an `Encoded`: that of a tower, or what was given."""
-    return functools.partial(encode_work, tower) if isinstance(tower, Tower) else tower
+def encode(
+    items: Items,
+    encoder: Any,
+    folder: Any,
+    identity: dict[str, Any],
+    dtype: str = "float32",
+    part_size: int = PART_SIZE,
+    skip_bad: bool = True,
+    progress: bool = True,
+) -> "Collection":
+    """Encodes what is new or has changed since the last call, by name, size and time.
+
+    A part is whole or not there, so a call that was stopped resumes with the next part. Parts are
+    never changed: the manifest, written last, says which of their items are gone.
+
+    Args:
+        items: see `zoo.collection.read_source`.
+        encoder: a `zoo.Tower`, or a function of items and `advance` to an `Encoded`.
+        folder: of the parts; new, or as an earlier call left it.
+        identity: JSON values that say what the vectors are: the model, its hash, the side.
+        dtype: of the vectors on the disk, `"float32"` or `"float16"`.
+        part_size: items per part.
+        skip_bad: whether items that cannot be read are left out.
+        progress: whether to draw a bar.
+
+    Raises:
+        InputError: if the folder holds anything else or vectors of another model, if nothing can
+            be read, or, unless `skip_bad`, for an item that cannot be read.
+    """
+    if part_size < 1:
+        raise InputError(f"--shard-size must be at least 1; received {part_size}")
+    if callable(getattr(encoder, "of_files", None)):
+        encoder = functools.partial(encode_items, encoder)
+    if is_remote(folder):
+        raise InputError(f"{folder}: needs --runner; without it OUT is a folder of this machine")
+    written = Written(folder, MANIFEST)
+    written.check()
+    identity = {**identity, "dtype": dtype}
+    before = written.content
+    if before and (other := differing(before, identity)):
+        raise InputError(
+            f"{folder}: holds embeddings of other work ({', '.join(other)} differ); choose another "
+            "folder, or delete it"
+        )
+    written.tidy()
+    written.write({**before, **identity})
+    known = _Known(folder, written.names)
+    kept, rejected, new = known.of(items)
+    if "parts" in before and (new or known.gone):
+        print(f"{folder}: {known.difference(items, new)}")
+    files, total = list(known.files), known.total
+    with bar(progress) as shown:
+        task = shown.add_task("encoding", total=len(items), completed=len(items) - len(new))
+        for start in range(0, len(new), part_size):
+            some = items.take(new[start : start + part_size])
+            encoded = encoder(some, lambda count: shown.advance(task, count))
+            if encoded.rejected and not skip_bad:
+                name, reason = encoded.rejected[0]
+                raise InputError(
+                    f"{name}: {reason} ({len(encoded.rejected)} of {len(some)} items of a part "
+                    "cannot be read; --skip-bad leaves them out)"
+                )
+            name = f"part-{known.next + start // part_size:06d}.parquet"
+            written.claim(name)
+            with atomic(written.folder / name) as temporary:
+                write_part(temporary, encoded, dtype, some)
+            files.append({"file": name, "items": len(encoded.names)})
+            rejected += encoded.rejected
+            kept += range(total, total + len(encoded.names))
+            total += len(encoded.names)
+    ended = outcome(files, kept, rejected, items.seen, items.left)
+    written.write({**written.content, **ended})
+    return Collection(folder)
 
 
-def _of_rows(tower, work, advance):
-    if tower.reads != "vectors":
-        raise InputError(f"{work.path}: the model reads no vectors of {tower.side}")
-    stamps = contents.stamps(work)
-    array = read_vectors(work.path, tower.side)
-    start, stop = work.items
-    if not 0 <= start < stop <= len(array):
-        raise InputError(f"{work.path}: expected rows below {len(array):,}; received {start}")
-    rows = np.asarray(array[start:stop])
-    try:
-        found = tower.of_vectors(rows)
-    except InputError as error:
-        raise InputError(f"{work.path}: {error}") from error
-    advance(stop - start)
-    said = [f"{stamp}:{contents.hashed(row)}" for stamp, row in zip(stamps, rows, strict=True)]
-    return _encoded(tower, list(work.names), [found], [], said)
+def continues(folder: Any, identity: dict[str, Any], dtype: str = "float32") -> bool:
+    """Whether a folder of parts is new, or one that `encode` would add such vectors to."""
+    before = Written(folder, MANIFEST).content
+    return not before or not differing(before, {**identity, "dtype": dtype})
 
 
-def _encoded(tower, names, parts, rejected, said):
-    whole = joined(parts)
-    arrays = parts_of(whole) if whole else {}
-    uncertainty = tower.uncertainty(arrays) if arrays else None
-    return Encoded(names, arrays, uncertainty, rejected, said)
+def differing(before: dict[str, Any], identity: dict[str, Any]) -> list[str]:
+    """In what vectors of before differ; a model under another name is the same by its hash."""
+    keys = set(identity) - ({"model"} if identity.get("model_sha256") else set())
+    return sorted(key for key in keys if before.get(key) != identity[key])
 
 
-def _batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    batch = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def outcome(files, kept, rejected, seen, left) -> dict[str, Any]:
+    """What the manifest says in the end, counted; an InputError if nothing could be read."""
+    if not kept:
+        name, reason = rejected[0]
+        raise InputError(f"{name}: {reason}; none of the {len(rejected)} items can be read")
+    if rejected:
+        left = {**left, "cannot be read": len(rejected)}
+    gone = np.setdiff1d(np.arange(sum(file["items"] for file in files)), kept).tolist()
+    count = {"seen": seen, "taken": len(kept), "left": left}
+    return {"parts": files, "gone": gone, "rejected": rejected, "count": count}
+
+
+class _Known:
+    """The items of earlier parts, and those among them that are in no source any more (`gone`)."""
+
+    def __init__(self, folder, listed):
+        self.files, self.total, self.next, self.gone = [], 0, 0, 0
+        self._rows, self._rejected, self._names = defaultdict(list), {}, set()
+        there = sorted(name for name in listed if _PART.fullmatch(name))
+        for name in (name for name in there if (Path(folder) / name).exists()):
+            names, stamps, rejected = read_names(Path(folder) / name)
+            for row, item in enumerate(zip(names, stamps, strict=True), self.total):
+                self._rows[item].append(row)
+            self._rejected.update({(n, stamp): reason for n, reason, stamp in rejected})
+            self._names.update(names)
+            self.files.append({"file": name, "items": len(names)})
+            self.total += len(names)
+            self.next = int(_PART.fullmatch(name)[1]) + 1
+        for rows in self._rows.values():
+            rows.reverse()  # the first is taken first
+
+    def of(self, items):
+        """`(rows of parts, rejected, numbers of new items)` of items as they are now."""
+        kept, rejected, new = [], [], []
+        for number, item in enumerate(zip(items.names, items.stamps, strict=True)):
+            if self._rows.get(item):
+                kept.append(self._rows[item].pop())
+            elif item in self._rejected:
+                rejected.append((item[0], self._rejected[item]))
+            else:
+                new.append(number)
+        self.gone = len(self._names.difference(items.names))
+        return kept, rejected, new
+
+    def difference(self, items, new):
+        """What is other than before, in words."""
+        changed = [items.names[n] for n in new if items.names[n] in self._names]
+        said = f"{len(new) - len(changed):,} new, {len(changed):,} changed, {self.gone:,} gone"
+        return said + (f"; changed: {some_of(changed)}" if changed else "")
+
+
+def some_of(names: Sequence[str]) -> str:
+    """A few of many names, for a message."""
+    more = f" and {len(names) - _SOME:,} more" if len(names) > _SOME else ""
+    return ", ".join(names[:_SOME]) + more
+
+
+def bar(shown: bool) -> Any:
+    """A progress bar with a count and the time that is left."""
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(TextColumn("{task.description}"), *columns, disable=not shown)

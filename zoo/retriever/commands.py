@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-from zoo import collection as collections
-from zoo import similarities
-from zoo.collection import Collection
-from zoo.collection.growth import follow
-from zoo.collection.work import FILES
+import numpy as np
+
+from zoo import collection, similarities
+from zoo.collection.encoding import continues
+from zoo.collection.sources import PICTURES, is_remote
 from zoo.data import captioned_folder
 from zoo.data.loaders import packaged_photos
-from zoo.data.records.provenance import FILE_NAME as SKIPPED
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.evaluation.hub_gain import MOST_ITEMS
@@ -24,71 +23,71 @@ from zoo.retriever.parts import HUBS, bank_of
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import training_note
 from zoo.retriever.write_towers import write_towers
-from zoo.search import built, from_shards
+from zoo.search import built, from_parts
 
 # Of `build`, for `update`.
 _REMEMBERED = (
-    *("source", "model", "captions", "column", "names", "names_column", "shard_size"),
-    *("batch_size", "skip_bad", "similarity", "candidates", "probes"),
-    *("include_training", "exclude", "hubs", "correct_hubs", "pairs"),
+    *("source", "model", "captions", "column", "names", "shard_size", "batch_size", "skip_bad"),
+    *("similarity", "candidates", "probes", "include_training", "exclude", "hubs", "correct_hubs"),
+    "pairs",
 )
 
 
 def encode(options):
-    """Encodes into shards, here or by a runner of Beam's."""
-    if options.workers is not None and options.runner is not None:
-        raise InputError("--workers is of this machine and --runner of others: choose one")
-    tower, pieces, identity = _work(options)
-    model, side, out = str(options.model), tower.side, options.out
-    if options.runner is not None:
-        require("apache_beam", extra="beam")
-        from zoo.collection import beam
-
-        handler = beam.TowerHandler(model, side, options.batch_size)
-        more = options.dtype, options.beam_flags
-        beam.encode_on(options.runner, pieces, handler, out, identity, *more)
-    elif options.workers is not None:
-        from zoo.collection.direct import encode_here
-
-        more = options.workers, options.batch_size, options.dtype
-        encode_here(pieces, model, side, out, identity, *more)
+    """Encodes into parts, here or by a runner of Beam's."""
+    tower = _tower(options)
+    if options.runner is None:
+        found = _encoded(options, tower, _items(options, tower), options.out, options.dtype)
     else:
-        collections.encode(pieces, tower, out, identity, options.dtype)
-    done = Collection(out)
-    counts = f"{len(done):,} items in {len(done.paths):,} shards"
-    print(f"{out}: {counts}, {done.manifest['rejected']:,} rejected")
+        require("apache_beam", extra="beam")
+        from zoo.collection.beam import encode_on
+
+        if options.names or options.column or options.exclude:
+            raise InputError("--runner reads pictures or tars: no --names, --column or --exclude")
+        found = encode_on(
+            options.runner,
+            options.source,
+            str(options.model),
+            tower.side,
+            options.out,
+            _identity(options, tower),
+            options.dtype,
+            options.batch_size,
+            options.shard_size,
+            options.beam_flags,
+        )
+    counts = f"{len(found):,} items in {len(found.parts):,} parts"
+    print(f"{options.out}: {counts}, {len(found.rejected()):,} cannot be read")
 
 
 def index(options):
-    """Builds the index of shards that are there."""
-    shards = Collection(options.shards)
-    options.model = options.model or shards.manifest["model"]
-    options.captions = shards.manifest["side"] == "captions"
-    with built.locked(options.out):
-        _index(options, shards)
+    """Builds the index of parts that are encoded already."""
+    built.check(options.out)
+    parts = collection.Collection(options.shards)
+    options.model = options.model or parts.manifest["model"]
+    options.captions = parts.manifest["side"] == "captions"
+    with built.locked(options.out) as written:
+        _index(options, written, parts)
 
 
 def build(options):
     """Encodes new items, then builds the index."""
+    built.check(options.out)  # and all else that needs no model, before all is encoded
     if Path(options.source).expanduser().exists():  # the same from wherever it is called
         options.source = str(Path(options.source).expanduser().resolve())
     if options.pairs is not None:
         options.pairs = str(Path(options.pairs).expanduser().resolve())
-        _pairs(options)  # before all is encoded
-    tower, pieces, identity = _work(options)
-    _name_training(options, pieces)
-    with built.locked(options.out):
-        shards = follow(
-            options.out,
-            pieces,
-            tower,
-            identity,
-            skip_bad=options.skip_bad,
-            checksum=options.checksum,
-        )
+        _pairs(options)
+    tower = _tower(options)
+    items = _items(options, tower)
+    _name_training(options, items)
+    identity = _identity(options, tower)
+    with built.locked(options.out) as written:
+        folder = built.parts_for(written, lambda folder: continues(folder, identity))
+        parts = _encoded(options, tower, items, folder)
         made = {name: getattr(options, name) for name in _REMEMBERED}
-        _index(options, shards, made)
-        _tell_skipped(options.out, shards)
+        _index(options, written, parts, made)
+        _tell_skipped(written, parts)
 
 
 def update(options):
@@ -96,34 +95,34 @@ def update(options):
     made = built.read_setup(options.out).get("build")
     if made is None:
         raise InputError(
-            f"{options.out}: does not know its source: `index` built it, or an older version; "
-            "call index or build again"
+            f"{options.out}: does not know its source: `index` built it, or `save` wrote it; call "
+            "index or build again"
         )
     own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
-    since = {"exclude": None, "hubs": "warn", "correct_hubs": "off", "pairs": None}
-    for name, value in {**since, **made}.items():
+    for name, value in made.items():
         setattr(options, name, own.get(name) or value)
     build(options)
 
 
-def _tell_skipped(out, shards):
+def _tell_skipped(written, parts):
     """Lists the items that could not be read, and prints how many."""
     rows = [
         json.dumps({"data": "items", "kind": "bad items", "where": name, "why": reason})
-        for name, reason in shards.rejected()
+        for name, reason in parts.rejected()
     ]
-    write_text(out / SKIPPED, "".join(f"{row}\n" for row in rows))
+    path = written.folder / built.SKIPPED
+    written.claim(path.name)
+    write_text(path, "".join(f"{row}\n" for row in rows))
     if rows:
-        total = len(shards) + len(rows)
-        print(f"{out}: {len(rows):,} of {total:,} items cannot be read, see {out / SKIPPED}")
+        total = len(parts) + len(rows)
+        print(f"{written.folder}: {len(rows):,} of {total:,} items cannot be read, see {path}")
 
 
-def _name_training(options, pieces):
+def _name_training(options, items):
     """Refuses a gallery of photos that the model was trained on, which attract every question."""
-    if options.captions or options.include_training:
+    if items.kind != PICTURES or options.include_training:
         return
-    paths = [path for work in pieces if work.kind == FILES for path in work.items]
-    note = training_note([path for path in paths if Path(path).is_file()], _probes(options))
+    note = training_note([path for path in items.values if Path(path).is_file()], _probes(options))
     if note is not None:
         raise InputError(
             f"{options.source}: {note}; index other photos, or keep them with --include-training"
@@ -153,80 +152,78 @@ def _pairs(options):
         raise InputError(f"--pairs {error}") from error
 
 
-def _work(options):
-    """The tower, the pieces of work, and what says which work it is."""
-    side = "captions" if options.captions else "images"
-    tower = Tower(options.model, side, options.batch_size)
-    of_vectors = tower.reads == "vectors"
-    pieces = collections.plan(
+def _tower(options):
+    return Tower(options.model, "captions" if options.captions else "images", options.batch_size)
+
+
+def _identity(options, tower):
+    """What says which vectors they are."""
+    facts = {"model_sha256": tower.model_sha256, "side": tower.side}
+    return {"model": str(options.model), **facts}
+
+
+def _items(options, tower):
+    """The items of the source; says what is left out."""
+    if is_remote(options.source):
+        raise InputError(f"{options.source}: an object store is read by `encode --runner` only")
+    items = collection.read_source(
         options.source,
-        side,
-        options.shard_size,
+        tower.side,
         options.column,
-        options.names_column,
-        of_vectors=of_vectors,
-        names=None if options.names is None else list(map(str, read_column(options.names))),
+        None if options.names is None else list(map(str, read_column(options.names))),
+        of_vectors=tower.reads == "vectors",
         exclude=options.exclude or (),
     )
-    is_listed = all(work.kind == FILES for work in pieces)
-    is_ours = (
-        Path(options.source) == packaged_photos.FOLDER.resolve()
-    )  # whose other files are ours too
-    is_listed = is_listed and not is_ours
-    others = collections.left_out(options.source, options.exclude or ()) if is_listed else {}
-    if others:
-        kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in others.items())
-        count = sum(others.values())
+    # The other files of the package's own folder are ours too.
+    if items.left and Path(options.source) != packaged_photos.FOLDER.resolve():
+        kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in items.left.items())
+        count = sum(items.left.values())
         print(f"left out {count:,} {'file' if count == 1 else 'files'}: {kinds}")
-    identity = {"model": str(options.model), "model_sha256": tower.model_sha256, "side": side}
-    return tower, pieces, identity
+    return items
 
 
-def _index(options, shards, made=None):
+def _encoded(options, tower, items, folder, dtype="float32"):
+    skip_bad = getattr(options, "skip_bad", True)
+    made = _identity(options, tower), dtype, options.shard_size, skip_bad
+    return collection.encode(items, tower, folder, *made)
+
+
+def _index(options, written, parts, made=None):
     model = from_preset(options.model)
     similarity = model.similarity
     if options.similarity is not None:
         similarity = similarities.get(options.similarity, model)
-    out, side, probes = options.out, shards.manifest["side"], _probes(options)
+    out, side, probes = options.out, parts.manifest["side"], _probes(options)
     if options.pairs is not None:  # before the index, which takes longer
         found = _pairs(options)
         print(found.recognised)
         probes = with_own(model, found, probes)
-    folder = built.new_index(out)
     try:
-        hubs = HUBS[options.correct_hubs]
         bank, gain = bank_of(
-            hubs,
-            lambda: from_shards.sample(shards, from_shards.filled(shards), MOST_ITEMS),
+            HUBS[options.correct_hubs],
+            lambda: from_parts.sample(parts, MOST_ITEMS),
             similarity,
             side,
             probes,
         )
-        index = from_shards.build(
-            shards,
-            similarity,
-            folder,
-            side,
-            options.candidates,
-            hubs=bank,
-        )
+        index, names = from_parts.build(parts, similarity, side, options.candidates, bank)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{shards.folder}: {error}") from error
-    setup = {"model": str(options.model), "captions": side == "captions", "index": folder.name}
-    setup["model_sha256"] = shards.manifest.get("model_sha256")
-    where = Path(shards.folder)
-    inside = where.parent == out  # so that the folder can be moved
-    setup["shards"] = where.name if inside else str(where.resolve())
-    if made is not None:
-        setup["build"] = made
-    retriever = Retriever(model, index, probes)
+        raise InputError(f"{parts.folder}: {error}") from error
+    retriever = Retriever(model, index, probes, names)
     if options.hubs == "warn":
-        _name_hubs(options, retriever, shards)
-    retriever.save_judge(folder)
-    sha256 = setup["model_sha256"] or weights_sha256(model)
+        _name_hubs(options, retriever)
+    where = Path(parts.folder)
+    is_inside = where.parent == out  # so that the folder can be moved
+    setup = {
+        "model": str(options.model),
+        "model_sha256": parts.manifest.get("model_sha256"),
+        "parts": {"folder": where.name if is_inside else str(parts.folder), "files": parts.parts},
+        **({} if made is None else {"build": made}),
+    }
     resizing = shown_pictures(model, options.model)
-    setup["towers"], why_not = write_towers(out, model, index, sha256, resizing)
-    built.commit(out, setup)
+    sha256 = setup["model_sha256"] or weights_sha256(model)
+    towers, why_not = write_towers(written, model, index, sha256, resizing)
+    retriever.write(written, {**setup, "towers": towers})
     print(f"{out}: {len(index):,} items")
     if index.hubs is not None and gain is not None:
         print(f"{out}: {gain}")
@@ -235,10 +232,10 @@ def _index(options, shards, made=None):
         print(f"{out}: questions need TensorFlow: {why_not}")
 
 
-def _name_hubs(options, retriever, shards):
+def _name_hubs(options, retriever):
     """Names the items that answer an implausible share of questions."""
-    found = retriever.hubs()
-    for hub, name in zip(found, shards.names([hub.id for hub in found]), strict=True):
+    for hub in retriever.hubs():
+        name = retriever.names_of(np.array([hub.id]))[0]
         print(
             f"{options.out}: warning: {name} is among the first {hub.first} answers of "
             f"{hub.share:.0%} of the probes' questions"

@@ -59,11 +59,10 @@ def _questions(options, retriever):
     """Yields lists of questions, as `Retriever.ask` takes them."""
     other = "images" if retriever.side == "captions" else "captions"
     if options.vector is not None:
-        from zoo.collection.encoding import encode_work
-        from zoo.collection.work import ROWS, Work
+        from zoo.collection import Items, encode_items
 
-        work = Work(0, ROWS, ("row",), (options.row, options.row + 1), path=options.vector)
-        yield [encode_work(retriever.tower(other), work).arrays]
+        row = Items("rows", ["row"], [options.row], [""], path=options.vector)
+        yield [encode_items(retriever.tower(other), row).arrays]
         return
     if retriever.tower(other).reads == "vectors":
         raise InputError(

@@ -1,6 +1,5 @@
 """A model, a gallery and a judge: the whole way of an answer."""
 
-import json
 import os
 import threading
 import warnings
@@ -21,7 +20,8 @@ from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.embeddings.arrays import as_arrays, coordinates, length
 from zoo.errors import InputError
-from zoo.files.atomic import atomic, write_text
+from zoo.files.atomic import atomic
+from zoo.files.written import Written
 from zoo.retriever.answer import Answer, Everything, grouped, page_of
 from zoo.retriever.parts import bank_of, opened, own_probes, probes_from
 from zoo.retriever.questions import embedded
@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
 
 CALIBRATION, PROBES = "calibration.json", "probes.npz"
+# What a gallery that is saved where it was loaded from keeps: how it was built, and by which model.
+_KEPT = ("model", "model_sha256", "towers", "parts", "build")
 _FIRST = 64  # items that are looked at before more are, where all that fit are asked for
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
@@ -85,6 +87,7 @@ class Retriever:
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
         self._judge = self._reference = self._made_by = self._as_trained = None
+        self._setup = None  # the folder it was loaded from, and what that says
 
     @classmethod
     def build(
@@ -294,11 +297,10 @@ class Retriever:
         names = _checked_names(found if names is None else names, length(embeddings))
         note = training_note(paths, self.probes)
         with self.index.writing():
-            named = self._named()
             added = self.index.add(embeddings, ids)
             if names is not None:
-                named = {**(named or {}), **dict(zip(added.tolist(), names, strict=True))}
-            self._names = named
+                new = dict(zip(added.tolist(), names, strict=True))
+                self._names = {**(self._names or {}), **new}
             self.note = _notes(note, self._hub_note()) or self.note
             self._seen_again()
 
@@ -309,12 +311,10 @@ class Retriever:
             ValueError: as `zoo.search.Index.remove`. Nothing has then been removed.
         """
         with self.index.writing():
-            named = self._named()
             self.index.remove(ids)
-            if named is not None:
+            if self._names is not None:
                 gone = set(np.atleast_1d(ids).tolist())
-                named = {one: name for one, name in named.items() if one not in gone}
-            self._names = named
+                self._names = {one: name for one, name in self._names.items() if one not in gone}
             self._seen_again()
 
     def calibrate(
@@ -368,31 +368,32 @@ class Retriever:
                 minute.
         """
         folder = Path(folder)
-        with built.locked(folder, _WAIT), self.index.reading():
-            where = built.new_index(folder)
-            self.index.save(where)
-            self.save_judge(where)
-            shards = None
-            if isinstance(self._names, dict):
-                names = {str(number): name for number, name in self._names.items()}
-                write_text(where / built.NAMES, json.dumps(names) + "\n")
-            elif self._names is not None:
-                shards = str(Path(self._names.folder).resolve())
+        with built.locked(folder, _WAIT) as written, self.index.reading():
+            is_same = self._setup is not None and self._setup[0] == folder.resolve()
+            kept = {k: v for k, v in self._setup[1].items() if k in _KEPT} if is_same else {}
             model = self.model  # which tells its origin
-            if self._origin is None:
+            if self._origin is None or Path(self._origin) == folder / built.MODEL:
+                written.claim(built.MODEL)
                 with atomic(folder / built.MODEL) as temporary:
                     model.save(temporary)
-            setup = {"model": self._origin or built.MODEL, "captions": self.side == "captions"}
-            setup["model_sha256"] = self._tower_of_items().model_sha256
-            built.commit(folder, {**setup, "index": where.name, "shards": shards})
+                kept["model"] = built.MODEL
+            setup = {"model": self._origin, "model_sha256": self._tower_of_items().model_sha256}
+            self.write(written, {**setup, **kept})
 
-    def save_judge(self, folder: str | os.PathLike) -> None:
-        """Writes the calibration and the probes into the folder of an index."""
-        folder = Path(folder)
+    def write(self, written: Written, setup: dict[str, Any]) -> None:
+        """Writes the index and its judge into a folder that `built.locked` holds, and with them
+        what `setup` says of the model and of what else is there."""
+        where = built.fresh(written, built.INDEX)
+        self.index.save(where)
+        built.claim_beside(where, built.NAMES, CALIBRATION, PROBES)
+        if self._names is not None:
+            built.write_names(where, self._names)
         if self.confidence is not None:
-            self.confidence.save(folder / CALIBRATION)
+            self.confidence.save(where / CALIBRATION)
         if self.probes is not None:
-            self.probes.save(folder / PROBES)
+            self.probes.save(where / PROBES)
+        more = {"captions": self.side == "captions", "index": where.name}
+        built.commit(written, {**setup, **more})
 
     @classmethod
     def load(
@@ -412,10 +413,10 @@ class Retriever:
             InputError: if something is missing or damaged, or the model's embeddings have another
                 width than the gallery's.
         """
-        folder = Path(folder)
+        folder, model_is_given = Path(folder), model is not None
 
         def towers(setup):
-            return StoredTowers.of(folder, setup) if model is None else None
+            return None if model_is_given else StoredTowers.of(folder, setup)
 
         found = built.load(folder, _judging, towers)
         setup, names, index, (probes, confidence), stored = found
@@ -432,6 +433,8 @@ class Retriever:
             retriever._tell_of_another_model()
         if confidence is not None:
             retriever._judge = retriever._judge_of(confidence)
+        if not model_is_given:
+            retriever._setup = folder.resolve(), setup
         return retriever
 
     def _tower_of_items(self):
@@ -490,9 +493,7 @@ class Retriever:
         """What items are called, or None."""
         if self._names is None:
             return None
-        if isinstance(self._names, dict):
-            return [self._names.get(one, str(one)) for one in ids.tolist()]
-        return self._names.names(ids)
+        return [self._names.get(one, str(one)) for one in ids.tolist()]
 
     def judged(
         self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None, k=DEPTH
@@ -588,10 +589,10 @@ class Retriever:
     def _embedded(self, items, side):
         """`(embeddings, names or None, paths)` of items."""
         if isinstance(items, (str, os.PathLike)):
-            from zoo.collection import list_images
+            from zoo.collection import pictures
 
-            names, paths = list_images(items)
-            return self.tower("images").of_files(paths), names, paths
+            found = pictures(items)
+            return self.tower("images").of_files(found.values), found.names, found.values
         if isinstance(items, (list, tuple)) and all(
             isinstance(item, (str, os.PathLike)) for item in items
         ):
@@ -650,13 +651,6 @@ class Retriever:
         own, ranking = self.model.similarity, self.index.similarity
         return own is ranking or scoring.identity(own) == scoring.identity(ranking)
 
-    def _named(self):
-        """What items are called as a dict from their ids, which a change can begin with."""
-        if self._names is None or isinstance(self._names, dict):
-            return self._names
-        ids = self.index.ids
-        return dict(zip(ids.tolist(), self._names.names(ids), strict=True))
-
     def hubs(self) -> list[Hub]:
         """The items that answer an implausible share of the probes' questions.
 
@@ -682,6 +676,9 @@ class Retriever:
 
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
+        if self._setup is not None:  # whose parts are of other items now
+            folder, setup = self._setup
+            self._setup = folder, {k: v for k, v in setup.items() if k != "parts"}
         judge = self._judge
         if judge is None or judge.confidence is None or not len(self.index):
             self._judge = None

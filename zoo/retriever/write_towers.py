@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,10 @@ from zoo.data.text.captions import WordTokenizer
 from zoo.data.text.twin import tokenizer_of
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, MissingPackageError
-from zoo.files.atomic import atomic_folder, write_text
+from zoo.files.atomic import write_text
 from zoo.files.folders import TOWERS
 from zoo.files.json_files import read_object
+from zoo.files.written import Written
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
@@ -25,12 +25,13 @@ _ASKING = {"images": "captions", "captions": "images"}
 
 
 def write_towers(
-    out: Path, model: DualEncoder, index: Any, sha256: str, resizing: dict[str, Any]
+    written: Written, model: DualEncoder, index: Any, sha256: str, resizing: dict[str, Any]
 ) -> tuple[str | None, str | None]:
     """Writes the tower of an index's questions, and that of its items where it reads pictures or
     texts, beside the index, unless the same are there.
 
-    `sha256` is of the model's weights; `resizing` are arguments of `zoo.Tower`.
+    `written` is of the folder; `sha256` is of the model's weights; `resizing` are arguments of
+    `zoo.Tower`.
 
     Returns:
         `(name of the folder, None)`, or `(None, a sentence on why questions need TensorFlow)`.
@@ -38,26 +39,29 @@ def write_towers(
     name = f"{TOWERS}{sha256[:16]}"
     if not index.has_moments or scoring.Portable.of(index.similarity) is None:
         return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
-    if (out / name / FACTS).is_file() and _is_whole(out / name):
+    folder = written.folder / name
+    if name in written.names and (folder / FACTS).is_file() and _is_whole(folder):
         return name, None
+    written.remove([name])
+    written.claim(name)
+    folder.mkdir()
     asking = _ASKING[index.description["side"]]
     try:
-        with atomic_folder(out / name, replace=True) as partial:
-            sides, not_written = {}, {}
-            for side in (asking, _ASKING[asking]):
-                try:
-                    sides[side] = _write(partial, Tower(model, side, **resizing))
-                except InputError as error:  # a missing package is one too
-                    not_written[side] = error
-            if asking in not_written:
-                raise not_written[asking]
-            facts = {
-                "version": VERSION,
-                "sides": sides,
-                "spells": not isinstance(model.tokenizer, WordTokenizer),
-                "similarity": scoring.identity(model.similarity),
-            }
-            write_text(partial / FACTS, json.dumps(facts, indent=2) + "\n")
+        sides, not_written = {}, {}
+        for side in (asking, _ASKING[asking]):
+            try:
+                sides[side] = _write(folder, Tower(model, side, **resizing))
+            except InputError as error:  # a missing package is one too
+                not_written[side] = error
+        if asking in not_written:
+            raise not_written[asking]
+        facts = {
+            "version": VERSION,
+            "sides": sides,
+            "spells": not isinstance(model.tokenizer, WordTokenizer),
+            "similarity": scoring.identity(model.similarity),
+        }
+        write_text(folder / FACTS, json.dumps(facts, indent=2) + "\n")  # last: all is there
     except MissingPackageError as error:
         return None, f"the towers were not written, {error}"
     except InputError as error:

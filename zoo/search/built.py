@@ -1,40 +1,51 @@
-"""The folder of a searchable collection: which shards, which index, all replaced in one step.
+"""The folder of a searchable gallery: one manifest, `search.json`, that names all that is in it.
 
-`search.json` names both, so it is the moment at which a new build takes the place of an old one.
-What it does not name is of a build that was stopped, or that has been replaced.
+| file | holds |
+|---|---|
+| `search.json` | the names of the others, the model, and how it was built; replaced in one step |
+| `index/` | the index, its items' `names.json`, its calibration and probes |
+| `embeddings/` | what `build` encoded, in parts |
+| `towers-…/` | the question's tower as ONNX |
+| `skipped.jsonl`, `model.keras` | items that could not be read; a model without a name |
+
+The manifest lists every name before it is made (`written`). What it lists and no longer names is of
+a build that was stopped or replaced, and is removed; what it does not list stops the writer.
 """
 
 import contextlib
 import json
-import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from filelock import Timeout
 
-from zoo.collection.shards import Collection
 from zoo.errors import InputError
-from zoo.files.atomic import in_turn, remove_leftovers, write_text
-from zoo.files.folders import TOWERS
+from zoo.files.atomic import in_turn, write_text
 from zoo.files.json_files import read_json, read_object
-from zoo.search import scoring
+from zoo.files.written import KEY, Written
+from zoo.search import scoring, storage
 from zoo.search.index import Index
 
-SETUP, INDEX, NAMES, MODEL = "search.json", "index", "names.json", "model.keras"
-_INDEX = re.compile(rf"{INDEX}(?:-(\d+))?")
+SETUP, NAMES, MODEL, SKIPPED = "search.json", "names.json", "model.keras", "skipped.jsonl"
+INDEX, PARTS = "index", "embeddings"
 
 
 @contextlib.contextmanager
-def locked(out: Path, wait: float = 0) -> Iterator[None]:
-    """Holds a folder, made when missing, while it is built or saved.
+def locked(out: Path, wait: float = 0) -> Iterator[Written]:
+    """Holds a folder, made when missing, while it is built or saved: yields its `Written`.
 
-    An InputError if another holds it after `wait` seconds, or it cannot be written.
+    An InputError, before anything is written, if it holds what this program did not write; if
+    another process holds it after `wait` seconds, or it cannot be written.
     """
+    written = Written(out, SETUP)
+    _check(written)
     try:
         with in_turn(out, wait):
-            yield
+            _check(written)
+            written.tidy()
+            written.remove(written.names - _named(written.content) - _encoded(written))
+            yield written
     except Timeout:
         waited = f", also after {wait:g} s" if wait else ""
         raise InputError(f"{out}: another process is building there{waited}") from None
@@ -48,8 +59,14 @@ def read_setup(out: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; expected what `build` wrote")
     setup = read_json(path)
-    if not isinstance(setup, dict) or "shards" not in setup:
-        raise InputError(f"{out}: an older version built this index; build it again")
+    if not isinstance(setup, dict) or KEY not in setup:
+        raise InputError(_older(out))
+    if not isinstance(setup.get("index"), str) or Path(setup["index"]).name != setup["index"]:
+        raise InputError(f"{out}: its build has not ended; run it again to resume")
+    parts = setup.get("parts", {"folder": "", "files": []})
+    is_sound = isinstance(parts, dict) and isinstance(parts.get("folder"), str)
+    if not is_sound or not isinstance(parts.get("files"), list):
+        raise InputError(f"{path}: expected a folder and files as 'parts', found {parts!r}")
     return setup
 
 
@@ -59,7 +76,7 @@ def load(
     towers: Callable[[dict[str, Any]], Any] = lambda setup: None,
 ) -> tuple:
     """`(setup, names, index, what is beside, towers)` of one build, also while another takes its
-    place. The names are a `Collection`, a dict from ids, or None.
+    place. The names are a dict from ids, or None.
 
     Args:
         out: the folder.
@@ -72,11 +89,11 @@ def load(
     """
     while True:
         setup = read_setup(out)
-        folder = out / setup.get("index", INDEX)
+        folder = out / setup["index"]
         try:
             stored = towers(setup)
             index = Index.load(folder, None if stored is None else scoring.Portable)
-            found = setup, _names(out, setup), index, beside(folder), stored
+            found = setup, _names(folder), index, beside(folder), stored
         except (InputError, OSError):
             if read_setup(out) == setup:
                 raise
@@ -94,52 +111,77 @@ def model_of(out: Path, setup: dict[str, Any]) -> str:
     return str(out / MODEL) if named == MODEL else named
 
 
-def _names(out, setup):
-    if setup["shards"] is not None:
-        return Collection(out / setup["shards"])
-    kept = out / setup.get("index", INDEX) / NAMES
-    if not kept.is_file():
+def fresh(written: Written, stem: str) -> Path:
+    """A new folder that the manifest lists: `stem`, `stem-2` and so on. It does not exist yet."""
+    number = 1
+    while _numbered(stem, number) in written.names:
+        number += 1
+    written.claim(_numbered(stem, number))
+    return written.folder / _numbered(stem, number)
+
+
+def parts_for(written: Written, fits: Callable[[Path], bool]) -> Path:
+    """The folder of parts that fits, of this build or of one that was stopped, else a new one."""
+    folders = [written.folder / name for name in sorted(_encoded(written))]
+    return next(filter(fits, reversed(folders)), None) or fresh(written, PARTS)
+
+
+def claim_beside(folder: Path, *names: str) -> None:
+    """Lists files that are about to be written beside an index."""
+    Written(folder, storage.MANIFEST).claim(*names)
+
+
+def write_names(folder: Path, names: dict[int, str]) -> None:
+    """Writes what the items of an index are called."""
+    write_text(folder / NAMES, json.dumps({str(one): name for one, name in names.items()}) + "\n")
+
+
+def commit(written: Written, setup: dict[str, Any]) -> None:
+    """Makes what `setup` names the searchable gallery, and removes what was listed before it."""
+    written.write(setup)
+    written.remove(written.names - _named(setup))
+
+
+def check(out: Path) -> None:
+    """Raises an InputError if a folder holds what this program did not write."""
+    _check(Written(out, SETUP))
+
+
+def _check(written):
+    content = written.content
+    if content and KEY not in content and ("index" in content or "model" in content):
+        raise InputError(_older(written.folder))
+    written.check()
+
+
+def _older(out):
+    return f"{out}: an older version built this index; build it again into a new folder"
+
+
+def _named(setup):
+    """The names in the folder that a setup still needs."""
+    parts = setup.get("parts")
+    folder = parts.get("folder") if isinstance(parts, dict) else None
+    named = [setup.get("index"), setup.get("towers"), folder, SKIPPED]
+    named += [MODEL] if setup.get("model") == MODEL else []
+    return {name for name in named if isinstance(name, str)}
+
+
+def _encoded(written):
+    """Folders of parts that are listed: a build that was stopped resumes in one."""
+    return {n for n in written.names if n == PARTS or n.startswith(f"{PARTS}-")}
+
+
+def _numbered(stem, number):
+    return stem if number == 1 else f"{stem}-{number}"
+
+
+def _names(folder):
+    if not (folder / NAMES).is_file():
         return None
-    return {int(number): name for number, name in read_object(kept).items()}
-
-
-def new_index(out: Path) -> Path:
-    """A folder for the next index. Unfinished indexes of earlier builds are deleted."""
-    named = _named(out)[0]
-    for path in _indexes(out):
-        if path.name != named:
-            shutil.rmtree(path, ignore_errors=True)
-    there = [int(_INDEX.fullmatch(path.name)[1] or 1) for path in _indexes(out)]
-    number = max(there, default=0) + 1
-    return out / (INDEX if number == 1 else f"{INDEX}-{number}")
-
-
-def commit(out: Path, setup: dict[str, Any]) -> None:
-    """Makes shards and index that `setup` names the searchable ones, and deletes the others'."""
-    write_text(out / SETUP, json.dumps(setup, indent=2) + "\n")
-    from zoo.collection.growth import shard_folders  # which needs Keras
-
-    index, shards = _named(out)
-    for path in _indexes(out):
-        if path.name != index:
-            shutil.rmtree(path, ignore_errors=True)
-    for path in out.glob(f"{TOWERS}*"):
-        if path.is_dir() and path.name != setup.get("towers"):
-            shutil.rmtree(path, ignore_errors=True)
-    folders = shard_folders(out)
-    for path in folders if shards in {path.name for path in folders} else ():
-        if path.name != shards:
-            shutil.rmtree(path, ignore_errors=True)
-    remove_leftovers(out)
-
-
-def _named(out):
     try:
-        setup = read_object(out / SETUP)
+        return {int(number): str(name) for number, name in read_object(folder / NAMES).items()}
     except InputError:
-        return None, None
-    return setup.get("index", INDEX), setup.get("shards")
-
-
-def _indexes(out):
-    return [path for path in out.iterdir() if _INDEX.fullmatch(path.name) and path.is_dir()]
+        raise
+    except ValueError as error:
+        raise InputError(f"{folder / NAMES}: expected names by whole numbers: {error}") from error

@@ -1,0 +1,230 @@
+"""The parts of an encoded collection: Parquet files in a folder, and a manifest beside them."""
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zoo.collection.sources import Items, open_file
+from zoo.embeddings.arrays import joined
+from zoo.errors import InputError, require
+
+MANIFEST = "manifest.json"
+_NOTES = b"halo"
+
+
+@dataclass
+class Encoded:
+    """What became of some items.
+
+    ```python
+    mean = np.zeros((2, 8), "float32")
+    zoo.collection.Encoded(["a.jpg", "b.jpg"], {"mean": mean}, rejected=[("c.jpg", "not an image")])
+    ```
+
+    Attributes:
+        names: of the items that were encoded, in order.
+        arrays: their embedding, a dict of arrays with `len(names)` rows; empty if there is none.
+        uncertainty: float32 `(len(names),)`, or None of points.
+        rejected: `(name, reason)` of every item that was not, in order.
+    """
+
+    names: list[str]
+    arrays: dict[str, np.ndarray]
+    uncertainty: np.ndarray | None = None
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+
+    def take(self, rows: Any) -> "Encoded":
+        """Some of the items, by numbers."""
+        some = {key: values[rows] for key, values in self.arrays.items()}
+        sure = None if self.uncertainty is None else self.uncertainty[rows]
+        return Encoded([self.names[row] for row in rows], some, sure)
+
+
+def merged(parts: Sequence[Encoded]) -> Encoded:
+    """Several `Encoded` as one."""
+    full = [part for part in parts if part.names]
+    sure = [part.uncertainty for part in full]
+    is_sure = bool(sure) and all(one is not None for one in sure)
+    return Encoded(
+        [name for part in full for name in part.names],
+        joined([part.arrays for part in full]),
+        np.concatenate(sure) if is_sure else None,
+        [pair for part in parts for pair in part.rejected],
+    )
+
+
+def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = None) -> None:
+    """Writes a part to a path or an open file: names, stamps of the items, and the embedding."""
+    arrow = require("pyarrow", extra="search")
+    parquet = require("pyarrow.parquet", extra="search")
+    columns = {
+        "name": arrow.array(encoded.names, arrow.string()),
+        "stamp": arrow.array(_stamps(encoded.names, items), arrow.string()),
+    }
+    for key, values in encoded.arrays.items():
+        flat = values if key == "mask" else values.astype(dtype)
+        column = arrow.array(np.ascontiguousarray(flat).reshape(-1))
+        width = int(np.prod(values.shape[1:]))
+        is_whole = values.ndim == 1
+        columns[key] = column if is_whole else arrow.FixedSizeListArray.from_arrays(column, width)
+    if encoded.uncertainty is not None:
+        columns["uncertainty"] = arrow.array(np.asarray(encoded.uncertainty, np.float32))
+    stamps = _stamps([name for name, _ in encoded.rejected], items)
+    pairs = zip(encoded.rejected, stamps, strict=True)
+    notes = {
+        "shapes": {key: values.shape[1:] for key, values in encoded.arrays.items()},
+        "rejected": [(*rejected, stamp) for rejected, stamp in pairs],
+    }
+    table = arrow.table(columns).replace_schema_metadata({_NOTES: json.dumps(notes)})
+    # Vectors do not get smaller.
+    parquet.write_table(table, file, compression={"name": "zstd"}, use_dictionary=False)
+
+
+def _stamps(names, items):
+    """The stamps of some of the items, by their names in order."""
+    if items is None:
+        return [""] * len(names)
+    rest = iter(zip(items.names, items.stamps, strict=True))
+    return [next(stamp for own, stamp in rest if own == name) for name in names]
+
+
+def read_notes(path: Any) -> tuple[int, list[list[str]]]:
+    """How many items a part has, and its rejected ones, out of the file's last bytes."""
+    parquet = require("pyarrow.parquet", extra="search")
+    try:
+        with open_file(path) as file:
+            metadata = parquet.ParquetFile(file).metadata
+            return metadata.num_rows, json.loads(metadata.metadata[_NOTES])["rejected"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {_not_a_part(error)}") from error
+
+
+def read_names(path: Any) -> tuple[list[str], list[str], list[list[str]]]:
+    """`(names, stamps, rejected)` of a part, the last as `[name, reason, stamp]`."""
+    table, notes = _read(path, ["name", "stamp"])
+    return table["name"].to_pylist(), table["stamp"].to_pylist(), notes["rejected"]
+
+
+def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
+    """A part without the rejected items, or some of its columns, of which `"name"` is one; an
+    InputError if it cannot be read."""
+    table, notes = _read(path, columns)
+    try:
+        arrays = {
+            key: _array(table[key], len(table), shape)
+            for key, shape in notes["shapes"].items()
+            if key in table.column_names
+        }
+        sure = table["uncertainty"].to_numpy() if "uncertainty" in table.column_names else None
+        return Encoded(table["name"].to_pylist(), arrays, sure)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: {_not_a_part(error)}") from error
+
+
+def _read(path, columns=None):
+    parquet = require("pyarrow.parquet", extra="search")
+    try:
+        with open_file(path) as file:
+            # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
+            stored = parquet.ParquetFile(file, pre_buffer=False)
+            table = stored.read(columns=columns, use_threads=False)
+        notes = json.loads(table.schema.metadata[_NOTES])
+        if not isinstance(notes["shapes"], dict) or not isinstance(notes["rejected"], list):
+            raise ValueError("its notes are of another kind")
+        return table, notes
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: {_not_a_part(error)}") from error
+
+
+def _array(column, rows, shape):
+    values = column.combine_chunks()
+    if shape:
+        values = values.flatten()
+    return values.to_numpy(zero_copy_only=False).reshape(rows, *shape)
+
+
+def _not_a_part(error):
+    said = " ".join(str(error).split())  # Arrow's messages have several lines
+    return f"not a part of embeddings ({said}); delete it and encode again"
+
+
+class Collection:
+    """What `encode` wrote: an item's number is its row, counted through all parts.
+
+    ```python
+    items = zoo.collection.captions(["a red bird"])
+    tower = zoo.Tower("toy_birds_pfe", "captions")
+    found = zoo.collection.encode(items, tower, "parts", {"model": "toy_birds_pfe"})
+    found.whole().arrays["mean"].shape  # (1, 64)
+    ```
+
+    Args:
+        folder: here or in an object store.
+        parts: the parts as the manifest of an earlier state had them; None takes the present ones.
+
+    Attributes:
+        manifest: what is encoded, by which model; `count`, how many items were seen, taken and left
+            by reason; `rejected`, `[name, reason]` of every item that could not be read.
+        ids: the numbers of the items, ascending.
+
+    Raises:
+        InputError: if it is no such folder, or the encoding has not ended.
+    """
+
+    def __init__(self, folder: Any, parts: list[dict[str, Any]] | None = None):
+        self.folder = folder
+        path = f"{str(folder).rstrip('/')}/{MANIFEST}"
+        try:
+            with open_file(path) as file:
+                self.manifest = json.loads(file.read())
+            if "parts" not in self.manifest:
+                raise InputError(f"{folder}: its encoding has not ended; run it again to resume")
+            parts = self.manifest["parts"] if parts is None else parts
+            files = [(part["file"], part["items"]) for part in parts]
+            gone = np.array(self.manifest["gone"], np.int64)
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path}: not a manifest of parts ({error!r})") from error
+        for file in files:
+            if [type(value) for value in file] != [str, int] or file[1] < 0:
+                raise InputError(f"{path}: expected a file's name and a count, found {file}")
+        self.parts = parts
+        self._paths = [f"{str(folder).rstrip('/')}/{name}" for name, _ in files]
+        self._starts = [0, *itertools.accumulate(count for _, count in files)]
+        self.ids = np.setdiff1d(np.arange(self._starts[-1]), gone)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def read(self, ids: Any = None) -> Iterator[tuple[np.ndarray, Encoded]]:
+        """`(ids, Encoded)` of the items part by part, of all or of some ascending ids."""
+        return self._read(ids)
+
+    def whole(self, ids: Any = None) -> Encoded:
+        """All items, or some ascending ids, as one; an InputError if a part cannot be read."""
+        return merged([part for _, part in self.read(ids)])
+
+    def uncertainty(self, ids: Any) -> np.ndarray | None:
+        """That of some ascending ids, read without their vectors; None of points."""
+        return merged([part for _, part in self._read(ids, ["name", "uncertainty"])]).uncertainty
+
+    def rejected(self) -> list[tuple[str, str]]:
+        """`(name, reason)` of every item that could not be read."""
+        return [(name, reason) for name, reason in self.manifest.get("rejected", [])]
+
+    def _read(self, ids, columns=None):
+        ids = self.ids if ids is None else np.asarray(ids)
+        for number, path in enumerate(self._paths):
+            start, stop = self._starts[number], self._starts[number + 1]
+            own = ids[np.searchsorted(ids, start) : np.searchsorted(ids, stop)]
+            if not len(own):
+                continue
+            part = read_part(path, columns)
+            if len(part.names) != stop - start:
+                raise InputError(f"{path}: expected {stop - start} items, found {len(part.names)}")
+            yield own, part.take(own - start)

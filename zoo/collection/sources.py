@@ -1,0 +1,208 @@
+"""What is encoded: a folder of pictures, a table, lines of text or a file of vectors; counted."""
+
+import dataclasses
+import os
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from zoo.errors import InputError, require
+from zoo.files.decoding import SUFFIXES
+from zoo.files.folders import is_hidden, pictures_in, printable
+from zoo.files.tables import SEPARATORS, read_table
+from zoo.files.text_files import existing_folder, portable, read_lines
+from zoo.files.vector_files import located, read_vectors
+
+PICTURES, TEXTS, ROWS = "pictures", "texts", "rows"
+
+
+@dataclasses.dataclass(frozen=True)
+class Items:
+    """Items of one kind, in order, and how many others their source holds.
+
+    ```python
+    items = zoo.collection.captions(["a red bird", "a blue bird"])
+    len(items), items.left  # (2, {})
+    ```
+
+    Attributes:
+        kind: `"pictures"`, `"texts"` or `"rows"` of a file of vectors.
+        names: what to call them.
+        values: paths or the bytes of files, texts, or numbers of rows.
+        stamps: size and time of change of each one's file; a name and an equal stamp are an item
+            that is encoded already.
+        left: how many files were left out, by reason.
+        path: the file of vectors.
+    """
+
+    kind: str
+    names: Sequence[str]
+    values: Sequence[Any]
+    stamps: Sequence[str]
+    left: dict[str, int] = dataclasses.field(default_factory=dict)
+    path: Any = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def seen(self) -> int:
+        """How many items and other files the source holds."""
+        return len(self) + sum(self.left.values())
+
+    def take(self, rows: Sequence[int]) -> "Items":
+        """Some of the items; nothing is left of them."""
+        some = ([part[row] for row in rows] for part in (self.names, self.values, self.stamps))
+        return Items(self.kind, *some, path=self.path)
+
+
+def read_source(
+    source: Any,
+    side: str = "images",
+    column: str | None = None,
+    names: Sequence[str] | None = None,
+    of_vectors: bool = False,
+    exclude: Sequence[str] = (),
+) -> Items:
+    """The items of a source.
+
+    Args:
+        source: a folder of pictures, a CSV or TSV file, with `side="captions"` a text file, too; or
+            a file of vectors, see `zoo.files.vector_files`.
+        side: `"images"` or `"captions"`.
+        column: of a table; default `"image"` or `"caption"`.
+        names: what to call the rows of a file of vectors; None for their numbers.
+        of_vectors: whether it is a file of vectors.
+        exclude: patterns of files to leave out of a folder, see `zoo.files.folders.pictures_in`.
+
+    Raises:
+        InputError: if it holds nothing, or an argument does not fit it.
+    """
+    if exclude and (of_vectors or side != "images" or Path(source).suffix in SEPARATORS):
+        raise InputError(f"--exclude is of a folder of pictures; received the source {source}")
+    if of_vectors:
+        return vectors(source, side, names)
+    if names is not None:
+        raise InputError("--names is of the items of a file of vectors, and this model reads none")
+    if side == "captions":
+        return captions(source, column or "caption")
+    return pictures(source, column or "image", exclude)
+
+
+def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) -> Items:
+    """The image files of a folder with all folders below it, of a table with paths relative to its
+    own folder, or of a list of paths. Names are relative to the folder, printable.
+
+    Raises:
+        InputError: if there is none.
+    """
+    left = {}
+    if isinstance(source, (list, tuple)):
+        names, paths = list(map(str, source)), list(map(str, source))
+    elif (source := Path(source).expanduser()).suffix in SEPARATORS:
+        names = [portable(name) for name in _cells(source, column)]
+        paths = [str(source.parent / name) for name in names]
+    else:
+        folder = existing_folder(source, "folder of images, or CSV or TSV file")
+        found, left = pictures_in(folder, exclude)
+        names = [path.relative_to(folder).as_posix() for path in found]
+        paths = [str(path) for path in found]
+    if not paths:
+        raise InputError(f"{source}: holds no image ({', '.join(SUFFIXES)})")
+    return Items(PICTURES, list(map(printable, names)), paths, list(map(_stamp, paths)), left)
+
+
+def captions(source: Any, column: str = "caption") -> Items:
+    """The texts of one column of a table, the lines of a text file, or a list of texts.
+
+    Raises:
+        InputError: if there is none, or one is empty, with file and line.
+    """
+    texts = source if isinstance(source, (list, tuple)) else _cells(Path(source), column)
+    names = [printable(text) for text in texts]
+    # An escaped name stands for more than one text, so the text itself is the stamp.
+    pairs = zip(texts, names, strict=True)
+    return Items(TEXTS, names, list(texts), ["" if text == name else text for text, name in pairs])
+
+
+def vectors(source: Any, side: str = "images", names: Sequence[str] | None = None) -> Items:
+    """The rows of a file of vectors.
+
+    Raises:
+        InputError: if it is no such file, or there are more or fewer names than rows.
+    """
+    total = len(read_vectors(source, side))
+    if names is None:
+        names = [f"{side[:-1]} {row}" for row in range(total)]
+    if len(names) != total:
+        raise InputError(f"{source}: expected {total:,} names, found {len(names):,}")
+    stamp = _stamp(located(source)[0])
+    return Items(ROWS, list(map(str, names)), range(total), [stamp] * total, path=str(source))
+
+
+def members_of(path: Any, kind: str) -> Iterator[tuple[str, Any, str | None]]:
+    """The members of a tar as WebDataset's, pictures by their suffix or `.txt` as texts: their
+    `(name, contents, None)`, else `(name, None, why not)`. One that is cut gives what it holds, and
+    then such a reason."""
+    wanted, count = SUFFIXES if kind == PICTURES else (".txt",), 0
+    try:
+        with open_file(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
+            for member in archive:
+                name, suffix = member.name, PurePosixPath(member.name).suffix.lower()
+                if member.isfile() and suffix in wanted and not is_hidden(name.removeprefix("./")):
+                    contents, count = archive.extractfile(member).read(), count + 1
+                    yield printable(name), *_checked(contents, kind)
+            file.seek(-1024, os.SEEK_END)  # `tarfile` stops at half a header as at the end
+            if file.read().strip(b"\0"):
+                raise EOFError("it has no end")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        yield str(path), None, f"a damaged archive behind {count} items: {error}"
+
+
+def is_remote(path: Any) -> bool:
+    """Whether a path names an object store, `gs://bucket/photos`."""
+    return "://" in str(path)
+
+
+def open_file(path: Any) -> Any:
+    """A file here or in an object store, open for reading bytes; an InputError if it cannot be."""
+    try:
+        if not is_remote(path):
+            return open(path, "rb")
+        require("apache_beam", extra="beam")
+        from apache_beam.io.filesystems import FileSystems
+
+        return FileSystems.open(str(path))
+    except OSError as error:  # Beam's own is one
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _checked(contents, kind):
+    try:
+        value = contents if kind == PICTURES else contents.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return None, "expected UTF-8"
+    return (value, None) if value or kind == PICTURES else (None, "expected text, found nothing")
+
+
+def _cells(source, column):
+    source = source.expanduser()
+    if source.suffix in SEPARATORS:
+        numbered = [(line, value) for line, (value,) in read_table(source, [column])]
+    else:
+        numbered = list(enumerate(read_lines(source), start=1))
+    for line, value in numbered:
+        if not (value or "").strip():
+            raise InputError(f"{source}:{line}: expected text as {column!r}, found nothing")
+    if not numbered:
+        raise InputError(f"{source}: has no rows")
+    return [value.strip() for _, value in numbered]
+
+
+def _stamp(path):
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # said when it is read
+        return ""
+    return f"{found.st_size}-{found.st_mtime_ns}"

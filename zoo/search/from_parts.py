@@ -1,0 +1,42 @@
+"""From encoded parts to an index: the place where an engine takes the items over."""
+
+from typing import Any
+
+import numpy as np
+
+from zoo.collection import Collection
+from zoo.embeddings.arrays import joined, length, thinned
+from zoo.search.index import Index
+
+
+def build(
+    parts: Collection,
+    similarity: Any,
+    side: str = "images",
+    candidates: int | None = None,
+    hubs: Any = None,
+) -> tuple[Index, dict[int, str]]:
+    """An index over all items of a collection, part by part; and what they are called, by id.
+
+    Arguments and errors as of `Index.build`; the first part tells the ceiling of hubs. An
+    InputError if a part cannot be read.
+    """
+    index, names = None, {}
+    for ids, part in parts.read():
+        names.update(zip(ids.tolist(), part.names, strict=True))
+        if index is None:
+            more = {"ids": ids, "side": side, "candidates": candidates, "hubs": hubs}
+            index = Index.build(part.arrays, similarity, **more)
+            index.reserve(len(parts) - len(index))
+        else:
+            index.add(part.arrays, ids)
+    if index.has_moments:
+        _ = index.moments  # so that they are saved with it
+    return index, names
+
+
+def sample(parts: Collection, most: int) -> dict[str, np.ndarray]:
+    """The embeddings of about so many items, evenly out of all parts."""
+    share = min(1.0, most / len(parts))
+    arrays = (part.arrays for _, part in parts.read())
+    return joined([thinned(part, max(1, round(share * length(part)))) for part in arrays])
