@@ -49,7 +49,8 @@ def of_build(folder):
         return None
     _, names, index, *_ = built.load(folder / "out")
     assert names.keys() == set(index.ids.tolist())
-    return answers(index), names
+    _, scores, ids = answers(index)  # ids tell in which order items were encoded
+    return sorted(names.values()), scores, [[names[one] for one in row] for row in ids]
 
 
 def start(folder):

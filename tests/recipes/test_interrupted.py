@@ -116,7 +116,7 @@ def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
         failed.add(line.split("cannot write ")[-1].partition(":")[0].rpartition("/")[2])
         assert not list(out.rglob(".tmp-*"))
     assert RunFolder.existing(out).finished
-    assert {"config.json", "history.csv"} & failed
+    assert {"written.json", "config.json", "history.csv"} & failed
     assert len(failed) >= 3, failed
     np.testing.assert_allclose(read_history(out / "history.csv")["loss"], whole["loss"], rtol=1e-4)
 

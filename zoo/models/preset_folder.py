@@ -148,7 +148,11 @@ def _packages(config):
 
 def _assets(folder):
     """The model's files below its folder, which a hub has to be asked for by their names."""
-    return sorted(name for name in _files(folder) if name.startswith(f"{ASSETS}/"))
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in (folder / ASSETS).rglob("*")
+        if path.is_file()
+    )
 
 
 def model_card(card: dict[str, Any]) -> str:
