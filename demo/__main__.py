@@ -21,11 +21,16 @@ import tempfile
 from pathlib import Path
 
 from zoo.cli import OneLineParser, program, run
+from zoo.cli.early import check_model, check_path
 from zoo.errors import InputError, require
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    check_model(options.run)
+    check_path(options.photos, f"{options.photos}: no such folder of images, or CSV or TSV file")
+    check_path(options.captions, f"--captions {options.captions}: no such file")
+    check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     require("gradio", extra="demo")
     require("plotly", extra="demo")
     # As Ctrl+C does, so that the folder of temporary files goes.

@@ -5,11 +5,14 @@ import importlib
 
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from zoo.cli import OneLineParser, program, run
+from zoo.cli.early import check_model
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    check_model(options.run)
     # Imported after the flags are read: help needs no TensorFlow.
+    importlib.import_module("zoo.training.registered")
     importlib.import_module("export.command").main(options)
 
 

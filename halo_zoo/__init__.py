@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TRAIN = "train"
-_LAZY = ("halo_zoo.", "demo.")  # modules that import Keras themselves, where they need it
+_LAZY = ("halo_zoo.", "demo.", "export.")  # they import Keras themselves, after the flags
 
 
 class Command(NamedTuple):
@@ -138,8 +138,18 @@ def _command(argv):
     recipe, *rest = rest
     if recipe not in known:
         raise ValueError(_unknown("halo train", "recipe", recipe, known, "halo train"))
+    _check_data(rest)
     sys.path[:0] = [str(folder / "recipes"), str(folder)]  # recipes import their siblings
     return recipe, f"halo train {recipe}", rest
+
+
+def _check_data(words):
+    """Raises ValueError for a --data-dir that is not there, before a recipe imports Keras."""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        flag, _, value = word.partition("=")
+        value = value or following
+        if flag == "--data-dir" and value != "none" and not Path(value).expanduser().exists():
+            raise ValueError(f"--data-dir {value}: no such file or folder")
 
 
 def _runner(lazily):

@@ -9,11 +9,14 @@ import importlib
 from pathlib import Path
 
 from zoo.cli import OneLineParser
+from zoo.cli.early import check_path, check_run
 from zoo.errors import InputError
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    check_run(options.run)
+    check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     importlib.import_module("zoo.training.registered")  # after the flags: it imports Keras
     probes(options)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
 from zoo.cli.bounds import BY_KIND, SIMILARITIES
+from zoo.cli.early import check_model, check_path
 from zoo.errors import InputError
 
 PARTS = ("mean", "log_variance", "elements")
@@ -31,6 +32,12 @@ def main(argv=None):
         parser.error("--pairs and --image-dir need --model")
     if options.model is not None and options.coco:
         parser.error("--coco needs EMBEDDINGS.npz")
+    check_path(options.embeddings, f"{options.embeddings}: there is no such file")
+    check_path(options.pairs, f"--pairs {options.pairs}: no such file or folder")
+    check_path(options.image_dir, f"--image-dir {options.image_dir}: no such folder")
+    check_path(options.coco, f"--coco {options.coco}: no such folder")
+    with naming("--model", options.model):
+        check_model(options.model)
     importlib.import_module("zoo.training.registered")  # after the flags: it imports Keras
     with naming("--model", options.model):
         results = _of_file(options) if options.model is None else _of_model(options)

@@ -11,11 +11,14 @@ from pathlib import Path
 
 from zoo.cli import OneLineParser
 from zoo.cli.bounds import RESAMPLES, SIMILARITIES
+from zoo.cli.early import check_path, check_run
 from zoo.errors import InputError
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    check_run(options.run)
+    check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     import zoo.training.registered  # after the flags: it imports Keras
     from zoo.evaluation import open_run, probes_of
     from zoo.files.run_folder import RunFolder

@@ -31,6 +31,7 @@ from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
 from zoo.cli.bounds import DTYPES, SIMILARITIES
+from zoo.cli.early import check_index, check_model, check_path, check_run
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
@@ -39,6 +40,8 @@ _MOVED = "new model path, if it has moved since `build`"
 
 def main(argv=None):
     options = parse(argv)
+    with naming("--model", options.model):
+        _look(options)
     if options.command not in ("query", "serve"):  # which may do without Keras
         importlib.import_module("zoo.training.registered")
     rooms = {
@@ -48,6 +51,21 @@ def main(argv=None):
     room = rooms.get(options.command, "zoo.retriever.commands")
     with naming("--model", options.model):
         getattr(importlib.import_module(room), options.command)(options)
+
+
+def _look(options):
+    """Raises InputError for a path or a model that is not there, before Keras is imported."""
+    given = vars(options)
+    if options.command in ("query", "serve", "update"):
+        check_index(options.out if options.command == "update" else options.folder)
+    kind = "file" if given.get("captions") else "folder of images, or CSV or TSV file"
+    check_path(given.get("source"), f"{given.get('source')}: no such {kind}")
+    check_model(options.model)
+    if given.get("probes") is not None:
+        probes = given["probes"]
+        check_run(probes, f"--probes {probes}: no such run folder or preset")
+    for name in ("pairs", "image", "vector"):
+        check_path(given.get(name), f"--{name} {given.get(name)}: no such file or folder")
 
 
 def parse(argv=None):

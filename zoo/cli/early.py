@@ -1,0 +1,54 @@
+"""What a command looks at before it imports Keras, so that a mistyped name costs no time.
+
+A name that passes may still be wrong: whatever opens it says so.
+"""
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from zoo.errors import InputError
+
+PRESETS = Path(__file__).parent.parent / "presets"
+_HUB = "clip", "siglip"  # one is in each name of KerasHub's dual encoders
+
+
+def check_path(value: Any, said: str) -> None:
+    """Raises InputError, with a sentence, unless a local path exists. None, patterns and addresses
+    pass."""
+    text = str(value)
+    is_elsewhere = value is None or "://" in text or any(sign in text for sign in "*?[")
+    if not is_elsewhere and not Path(text).expanduser().exists():
+        raise InputError(said)
+
+
+def check_model(name: Any) -> None:
+    """Raises InputError for a name that is neither a path, a preset nor on a hub."""
+    text = str(name)
+    presets = _presets()
+    known = text in presets or "://" in text or any(word in text.lower() for word in _HUB)
+    if name is None or known or Path(text).expanduser().exists():
+        return
+    close = difflib.get_close_matches(text, presets, 1)
+    raise InputError(
+        f"no such model: {text!r}; a model must be one of the presets {', '.join(presets)}; a "
+        "KerasHub name such as 'siglip2_base_patch16_224'; a handle that begins with hf:// or "
+        "kaggle://; or a file or folder" + (f"; did you mean {close[0]!r}?" if close else "")
+    )
+
+
+def check_run(name: Any, said: str | None = None) -> None:
+    """Raises InputError, with a sentence, for what is neither a preset nor a path."""
+    if str(name) not in _presets():
+        check_path(name, said or f"no such run folder: {name}")
+
+
+def check_index(folder: Any) -> None:
+    """Raises InputError unless a folder holds what `halo search build` wrote."""
+    path = Path(folder) / "search.json"
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; expected what `build` wrote")
+
+
+def _presets():
+    return sorted(path.name for path in PRESETS.iterdir() if path.is_dir())
