@@ -102,7 +102,7 @@ def parser():
     _follows(again)
     find = commands.add_parser("query", help="search")
     find.add_argument("folder", type=Path, help="folder that `build` wrote")
-    find.add_argument("text", nargs="*", help="questions")
+    find.add_argument("text", nargs="*", help="questions; unquoted words are one question")
     find.add_argument(
         "--queries", metavar="FILE", help="file with one question per line; - is standard input"
     )

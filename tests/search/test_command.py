@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,14 +92,54 @@ def test_what_is_left_out_is_said(run_folder, photos, tmp_path, capsys):
     assert "4 items" in printed
 
 
-def test_a_file_is_no_caption(run_folder, photos, tmp_path, capsys):
+def test_a_text_is_a_question_even_where_a_file_has_its_name(
+    run_folder, photos, tmp_path, capsys, monkeypatch
+):
     out = tmp_path / "out"
     build(run_folder, photos, out)
-    for text in (str(photos / "a.png"), "photo.jpg", str(photos / "notes.txt")):
-        with pytest.raises(InputError, match=rf"'{text}' is an image file.*--image {text}"):
+    for text in (str(photos / "a.png"), "photo.jpg"):
+        with pytest.raises(InputError, match=rf"'{text}' is the name of a picture.*--image FILE"):
             main(["query", str(out), text])
-    main(["query", str(out), "a bird like photo.jpg"])
-    assert "a.png" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bird").write_bytes(b"a file")
+    for text in ("a bird like photo.jpg", "bird"):
+        main(["query", str(out), text])
+        assert "a.png" in capsys.readouterr().out
+    retriever = zoo.Retriever.load(out)
+    for missing in ("photos/nothere.jpg", " NOTHERE.PNG "):
+        with pytest.raises(ValueError, match=r"is the name of a picture.*pathlib\.Path"):
+            retriever.ask(missing)
+    with pytest.raises(InputError, match="nothere"):
+        retriever.ask(Path("photos/nothere.jpg"))
+
+
+def test_words_without_quotes_are_one_question(run_folder, photos, tmp_path, capsys):
+    out = tmp_path / "out"
+    build(run_folder, photos, out)
+    capsys.readouterr()
+    main(["query", str(out), "a red bird", "--json"])
+    expected = capsys.readouterr().out
+    main(["query", str(out), "a", "red", "bird", "--json"])
+    said = capsys.readouterr()
+    assert said.out == expected
+    assert said.err.startswith("asked as one question: 'a red bird'; ")
+    main(["query", str(out), "a red", "bird", "--json"])
+    said = capsys.readouterr()
+    assert (said.out.count("\n"), said.err) == (2, "")
+
+
+def test_a_model_named_by_a_relative_path_is_found_from_elsewhere(
+    run_folder, photos, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(run_folder.parent)
+    build(run_folder.name, photos, tmp_path / "out")
+    zoo.Retriever.build(run_folder.name, photos).save(tmp_path / "saved")
+    monkeypatch.chdir(tmp_path)
+    for folder in ("out", "saved"):
+        main(["query", folder, "a bird"])
+        assert "a.png" in capsys.readouterr().out
+        setup = json.loads((tmp_path / folder / "search.json").read_text())
+        assert setup["model"] == str(run_folder.resolve())
 
 
 def test_commas_without_quotes_are_noticed(run_folder, tmp_path):

@@ -50,5 +50,12 @@ def check_index(folder: Any) -> None:
         raise InputError(f"{path}: there is no such file; expected what `build` wrote")
 
 
+def absolute(name: Any) -> str:
+    """A model's name; its path from the root where it is a path, which holds in every folder."""
+    path = Path(str(name)).expanduser()
+    is_path = str(name) not in _presets() and path.exists()
+    return str(path.resolve()) if is_path else str(name)
+
+
 def _presets():
     return sorted(path.name for path in PRESETS.iterdir() if path.is_dir())

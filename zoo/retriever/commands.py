@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo import collection, similarities
+from zoo.cli.early import absolute
 from zoo.collection.encoding import continues
 from zoo.collection.sources import PICTURES, is_remote
 from zoo.data import captioned_folder
@@ -64,7 +65,7 @@ def index(options):
     """Builds the index of parts that are encoded already."""
     built.check(options.out)
     parts = collection.Collection(options.shards)
-    options.model = options.model or parts.manifest["model"]
+    options.model = absolute(options.model or parts.manifest["model"])
     options.captions = parts.manifest["side"] == "captions"
     with built.locked(options.out) as written:
         _index(options, written, parts)
@@ -75,6 +76,9 @@ def build(options):
     built.check(options.out)  # and all else that needs no model, before all is encoded
     if Path(options.source).expanduser().exists():  # the same from wherever it is called
         options.source = str(Path(options.source).expanduser().resolve())
+    options.model = absolute(options.model)
+    if options.probes is not None:
+        options.probes = absolute(options.probes)
     if options.pairs is not None:
         options.pairs = str(Path(options.pairs).expanduser().resolve())
         _pairs(options)

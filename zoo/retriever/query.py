@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from zoo.errors import InputError
-from zoo.files.decoding import SUFFIXES
 from zoo.files.text_files import read_lines
+from zoo.retriever.questions import check_text
 from zoo.retriever.retriever import Retriever
 
 _AT_ONCE = 256  # questions
@@ -20,11 +20,7 @@ def query(options):
         raise InputError(
             "query: expected texts, --image FILE, --vector FILE or --queries FILE, one of these"
         )
-    for text in options.text:
-        if _is_picture(text):
-            raise InputError(
-                f"query: {text!r} is an image file, not a caption; search with --image {text}"
-            )
+    options.text = _questions_of(options.text)
     if options.k < 1:
         raise InputError(f"-k must be at least 1; received {options.k}")
     if options.offset < 0:
@@ -92,8 +88,17 @@ def _lines(queries):
         raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
 
 
-def _is_picture(text):
-    """Whether a query is an image file or the name of one, not a caption."""
-    name = text.strip()
-    is_name = Path(name).suffix.lower() in SUFFIXES and len(name.split()) == 1
-    return is_name or (len(name) < 256 and Path(name).is_file())
+def _questions_of(texts):
+    """The questions that were typed: several single words are one, which lost its quotes."""
+    if len(texts) > 1 and all(len(text.split()) == 1 for text in texts):
+        texts = [" ".join(texts)]
+        print(
+            f"asked as one question: {texts[0]!r}; for several single words use --queries FILE",
+            file=sys.stderr,
+        )
+    for text in texts:
+        try:
+            check_text(text)
+        except ValueError as error:
+            raise InputError(f"query: {error}") from error
+    return texts

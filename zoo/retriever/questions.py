@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zoo.embeddings.arrays import as_arrays, as_rows, joined, length
+from zoo.files.decoding import SUFFIXES
 from zoo.retriever.preambles import as_asked
 
 
@@ -36,6 +38,8 @@ def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -
         raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
     (kind,) = kinds
     if kind == "text":
+        for question in questions:
+            check_text(question)
         texts = [as_asked(question) for question in questions]
         return Questions(tower("captions").of_texts(texts), "captions", questions, texts)
     if kind != "embedding":
@@ -44,6 +48,16 @@ def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -
     rows = [as_rows(one) for one in questions]
     embeddings = joined([as_arrays(row, "question") for row in rows])
     return Questions(embeddings, side, ["an embedding"] * length(embeddings))
+
+
+def check_text(question: str) -> None:
+    """Raises ValueError for the name of a picture, which nobody means as a text."""
+    name = question.strip()
+    if len(name.split()) == 1 and Path(name).suffix.lower() in SUFFIXES:
+        raise ValueError(
+            f"{question!r} is the name of a picture, and a question is a text; ask with the "
+            "picture itself: --image FILE, or pathlib.Path(FILE) in Python"
+        )
 
 
 def _kind_of(question):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from zoo.cli.early import absolute
 from zoo.confidence import Confidence, GalleryIdentity, Probes
 from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.fits import REFERENCE, priors
@@ -377,7 +378,10 @@ class Retriever:
                 with atomic(folder / built.MODEL) as temporary:
                     model.save(temporary)
                 kept["model"] = built.MODEL
-            setup = {"model": self._origin, "model_sha256": self._tower_of_items().model_sha256}
+            setup = {
+                "model": absolute(self._origin),
+                "model_sha256": self._tower_of_items().model_sha256,
+            }
             self.write(written, {**setup, **kept})
 
     def write(self, written: Written, setup: dict[str, Any]) -> None:
