@@ -13,7 +13,6 @@ import tensorflow as tf
 from zoo.cli import verbosity
 from zoo.data.records import Records
 from zoo.data.records.provenance import pictures_sha256
-from zoo.data.records.sources import Features
 from zoo.data.text.captions import token_ids
 from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
@@ -92,28 +91,6 @@ def caption_vectors(
     return np.load(path)[place]
 
 
-def caption_states(
-    folder: str | os.PathLike, backbone: keras.Model, tokenizer: Any, captions: Sequence[str]
-) -> Features:
-    """The states of all word pieces of some captions, float16 `(M, max_words, width)` on the disk;
-    rows of padding are zeros. They are `Features`, for records' `caption_vectors`.
-
-    Args, Raises: as of `caption_vectors`; of the backbone's dict `"features"` is read.
-    """
-    distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
-    ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)
-    path = Path(folder) / f"states-{_digest(ids.shape, backbone, ids.tobytes())}.npy"
-    if not path.exists():
-        width = backbone.output["features"].shape[-1]
-        with atomic(path) as unfinished:
-            stored = open_memmap(unfinished, np.float16, (*ids.shape, width))
-            for rows, found in _by_length(backbone, ids, "features"):
-                there = ids[rows, : found.shape[1], None] != _NOTHING
-                stored[rows, : found.shape[1]] = found * there
-            stored.flush()
-    return Features(np.load(path, mmap_mode="r"), place)
-
-
 def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
     """The vectors of rows of ids padded with zeros, float32 `(M, width)`, those of one length
     together; the backbone is that of `caption_vectors`."""
@@ -122,7 +99,7 @@ def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
         starts = range(0, len(ids), _BATCH)
         return np.concatenate([forward(ids[start : start + _BATCH]) for start in starts])
     vectors = np.empty((len(ids), backbone.output["pooled"].shape[-1]), np.float32)
-    for rows, found in _by_length(backbone, ids, "pooled"):
+    for rows, found in _by_length(backbone, ids):
         vectors[rows] = found
     return vectors
 
@@ -136,8 +113,8 @@ def _digest(facts, backbone, contents):
     return digest.hexdigest()[:16]
 
 
-def _by_length(backbone, ids, name):
-    """Yields `(rows, one output of the backbone)`, with no more padding than a batch needs."""
+def _by_length(backbone, ids):
+    """Yields `(rows, their vectors)`, with no more padding than a batch needs."""
     ids = np.asarray(ids, np.int32)
     lengths = np.maximum(1, (ids != _NOTHING).sum(axis=1))
     lengths = np.minimum(-(-lengths // _STEP) * _STEP, ids.shape[1])
@@ -145,7 +122,7 @@ def _by_length(backbone, ids, name):
     # `call`, since `__call__` insists on as many ids as the model was made for.
     @tf.function(reduce_retracing=False)
     def output(batch):
-        return backbone.call(batch, training=False)[name]
+        return backbone.call(batch, training=False)["pooled"]
 
     for length in np.unique(lengths):
         alike = np.flatnonzero(lengths == length)
