@@ -37,6 +37,7 @@ class Everything(TypedDict):
         total: results on all pages.
         items: the same with near copies.
         unfit: the expected share of the list that does not fit, None of an empty one.
+        least: the probability from which a result is on the list.
         few, many: that share of the shortest and of the longest list.
         results: of this page.
     """
@@ -44,6 +45,7 @@ class Everything(TypedDict):
     total: int
     items: int
     unfit: float | None
+    least: float
     few: float | None
     many: float | None
     results: list[Result]
@@ -54,7 +56,7 @@ class Answer(TypedDict):
 
     `verdict`, `probability` that the first result fits, `reason`, `wanted`, `number` and `fitting`
     are those of `zoo.retriever.Answer`; `first_k` is how many results hold the one wanted item 9
-    times in 10, where a question wants one. Of a refused question no probability is told.
+    times in 10, where a question wants one. Of a refused question only `probability` is told.
     """
 
     verdict: str
@@ -100,7 +102,7 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
         result["fits"] = share_that_fits
     return Answer(
         verdict=told.verdict,
-        probability=fits[0] if fits else None,
+        probability=None if judgement.fits is None else float(judgement.fits[0]),
         reason=told.reason,
         wanted=told.wanted,
         number=told.number,
@@ -136,7 +138,13 @@ def everything(gallery, caption, side, least, similarity=None, offset=0, limit=2
     for result, fit, copies in zip(results, fits, page.copies.tolist(), strict=True):
         result |= {"fits": fit, "copies": copies, "rank": result["rank"] + offset}
     return Everything(
-        total=page.total, items=page.items, unfit=page.unfit, few=few, many=many, results=results
+        total=page.total,
+        items=page.items,
+        unfit=page.unfit,
+        least=least,
+        few=few,
+        many=many,
+        results=results,
     )
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from demo.answers import REFUSED
 from demo.cards import certainty, escape, numbers, results
+from zoo.confidence.judge import list_sentence
 
 PRESSES = (Path(__file__).parent / "answer.js").read_text(encoding="utf-8")  # of `gr.HTML`
 _WORDS = {
@@ -63,26 +64,19 @@ def everything(gallery, found):
         found: an `Everything`.
     """
     ends = [_end("Many", found["many"]), _end("Few", found["few"])]
-    noun = gallery.noun if found["total"] == 1 else f"{gallery.noun}s"
-    said = f"{found['total']:,} {noun} fit{'s' if found['total'] == 1 else ''}"
-    if not found["total"]:
-        said = f"No {gallery.noun} fits so surely"
-    if found["unfit"] is not None:
-        said += f"; expect that {100 * found['unfit']:.0f} % of the list does not"
-    hidden = found["items"] - found["total"]
-    if hidden:
-        said += f". {hidden:,} near {'copy is' if hidden == 1 else 'copies are'} not shown"
+    facts = (found[name] for name in ("total", "items", "unfit", "least"))
+    said = list_sentence(gallery.noun, *facts)
     left = found["total"] - len(found["results"])
     more = f'<p class="halo-note">{left:,} more are not shown yet.</p>' if left else ""
     grid = results(gallery, {**found, "fitting": None}, "images") if found["results"] else ""
     return (
-        f'<div class="halo-ends">{"".join(ends)}</div><p class="halo-total">{escape(said)}.</p>'
+        f'<div class="halo-ends">{"".join(ends)}</div><p class="halo-total">{escape(said)}</p>'
         f"{grid}{more}"
     )
 
 
 def _end(name, unfit):
-    said = "nothing fits so surely" if unfit is None else f"{100 * unfit:.0f} % do not fit"
+    said = "nothing is as likely" if unfit is None else f"{100 * unfit:.0f} % do not fit"
     return f"<span><b>{name}</b>: {escape(said)}</span>"
 
 
@@ -99,7 +93,9 @@ def contrast(gallery, answers):
 def verdict(said):
     """The word and the sentence."""
     kind = "declined" if said["verdict"] in REFUSED else said["verdict"]
-    level, reason = escape(_WORDS[said["verdict"]]), escape(said["reason"])
+    number = said["wanted"] if said["probability"] is None else said["probability"]
+    level = _WORDS[said["verdict"]] + ("" if number is None else f" · {100 * number:.0f} %")
+    level, reason = escape(level), escape(said["reason"])
     return (
         f'<div class="halo-verdict halo-is-{kind}"><p class="halo-level">{level}</p>'
         f'<h2 class="halo-sentence">{reason}</h2></div>'

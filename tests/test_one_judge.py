@@ -14,8 +14,8 @@ from demo import sources
 from demo.service import Service
 from halo_zoo.search import main as search
 from zoo import evaluation
-from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.scores import DEPTH
+from zoo.confidence.words import packaged_bank
 from zoo.retriever import server
 
 COUNTS = 150, 500  # of `make test`, and of `make test-slow`

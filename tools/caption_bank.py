@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.cli import OneLineParser, run
-from zoo.confidence.caption_bank import CaptionBank
+from zoo.confidence.words import CaptionBank
 
 
 def main(argv=None):

@@ -198,9 +198,9 @@ def test_bad_probes_are_refused(probes, change, message):
 
 @pytest.mark.parametrize("away", [0.0, 50.0])
 def test_all_right_and_all_wrong_teach_nothing(away):
-    own, _ = world(1, 100)
+    own, queries = world(1, 100)
     items = world(2, 500)[0]
-    queries = own if not away else world(9, 100)[1]
+    queries = queries if away else own
     items = items if not away else np.concatenate([items, unit(queries)])
     index = Index.build(items, "cosine")
     with pytest.raises(ValueError, match=r"find their own item first among .* items: at least 3"):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from zoo.confidence.caption_bank import CaptionBank, packaged_bank
-from zoo.confidence.words import stems
+from zoo.confidence.words import CaptionBank, packaged_bank, stems
 
 CAPTIONS = (
     ("A dog runs on the beach", 0),

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import expit, logit
 
 from zoo.confidence import Fits, QueryScores
-from zoo.confidence.caption_bank import CaptionBank
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.fits import (
     ADDED,
@@ -17,6 +16,7 @@ from zoo.confidence.fits import (
     priors,
     share_answerable,
 )
+from zoo.confidence.words import CaptionBank
 
 SENTENCE, WORDS = np.array([6.0, 11.0]), np.array([4.8, 1.3, 14.0])
 

@@ -12,7 +12,17 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import InGallery
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Trial
-from zoo.confidence.judge import ABSENT, LIKELY, NOT_UNDERSTOOD, UNSURE, Asked, Judge, leading
+from zoo.confidence.judge import (
+    ABSENT,
+    LIKELY,
+    NOT_UNDERSTOOD,
+    UNSURE,
+    Asked,
+    Judge,
+    headline,
+    leading,
+    list_sentence,
+)
 
 SIZE = 40
 HERE, GROWN = (GalleryIdentity(size, {"dim": 3}) for size in (SIZE, 80))
@@ -212,12 +222,22 @@ def test_without_fits_only_the_wanted_item_is_spoken_of():
 @pytest.mark.parametrize(
     ("best", "prior", "reference", "words"),
     [
-        ([-0.9] * 6, np.nan, -9.0, "About 7 photos here fit; the first 6 surely."),
+        (
+            [-0.9] * 6,
+            np.nan,
+            -9.0,
+            "About 7 photos here may fit; the first 6 are likely to.",
+        ),
         ([-1.2], np.nan, -9.0, "About 2 photos here fit."),
         ([-2.9], np.nan, -9.0, "About one photo here fits."),
         ([-2.9], np.nan, -1.0, "Few photos here fit, if any."),
-        ([-2.2] * 40, -3.0, -9.0, "The question is general: about 15 photos here may fit."),
-        ([-2.2] * 30, -0.5, -9.0, "; the first 20 surely."),
+        ([-2.2] * 40, -3.0, -9.0, "about 15 photos here may fit; it is unclear which."),
+        (
+            [-2.2] * 30,
+            -0.5,
+            -9.0,
+            "may fit; the first 20 and maybe more are likely to.",
+        ),
     ],
 )
 def test_the_sentence_says_how_many_fit(best, prior, reference, words):
@@ -324,3 +344,54 @@ def test_the_leading_results_are_those_before_the_first_that_is_less_likely():
     assert leading([0.5, 0.5]) == 2
     assert leading([]) == 0
     assert leading([0.9, 0.6], 0.8) == 1
+
+
+@pytest.mark.parametrize(
+    ("verdict", "probability", "wanted", "said"),
+    [
+        (LIKELY, 0.871, 0.3, "likely 0.87"),
+        (UNSURE, None, 0.3, "unsure 0.30"),  # of vectors, where nothing else is known
+        (UNSURE, None, None, "unsure (no probability)"),
+        (ABSENT, 0.031, None, "nothing matches 0.03"),
+        (ABSENT, 0.0, None, "nothing matches 0.00"),
+        (NOT_UNDERSTOOD, None, None, "not understood"),
+    ],
+)
+def test_a_number_stands_wherever_a_verdict_does(verdict, probability, wanted, said):
+    assert headline(verdict, probability, wanted) == said
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ((0, 0, None), "No photo fits with a probability of 50 % or more."),
+        ((1, 1, 0.45), "1 photo fits, with a probability of 55 %."),
+        (
+            (7, 7, 0.23),
+            "7 photos fit with a probability of 50 % or more: expect 77 % of the list to fit.",
+        ),
+        (
+            (1, 3, 0.1, 0.8),
+            "1 photo fits with a probability of 80 % or more: expect 90 % of the list to fit. "
+            "2 near copies are not shown.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_list_is_said_of_its_probabilities(facts, said):
+    assert list_sentence("photo", *facts) == said
+
+
+def test_the_sentence_and_the_list_agree():
+    """Never "0 fit" below "5 fit": where nothing is likely the sentence says so."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(-4, 0.5, (300, SIZE)) + rng.uniform(0, 2.5, (300, 1))
+    asked = Asked(reference=np.full(300, -4.0))
+    said = Judge(confidence(), fits(absent_below=-99.0))(QueryScores.of_matrix(rows), asked=asked)
+    few = [one for one in said if one.verdict == UNSURE and not leading(one.fits)]
+    assert len(few) > 20
+    for one in few:
+        how_many = one.reason.partition("first photos fit. ")[2]
+        assert "may fit" in how_many or how_many == "Few photos here fit, if any."
+    for one in said:
+        if one.reason.endswith(("About one photo here fits.", "Few photos here fit, if any.")):
+            assert one.fits.sum() < 1.5 or one.number < 0.5

@@ -8,9 +8,8 @@ import pytest
 from scipy.special import expit
 
 from zoo.confidence import Fits, Probes, QueryScores
-from zoo.confidence.caption_bank import CaptionBank
 from zoo.confidence.fits import priors
-from zoo.confidence.words import stems, words_of
+from zoo.confidence.words import CaptionBank, stems, words_of
 from zoo.evaluation import fits as learning
 from zoo.evaluation.fits import Captioned, learn_fits, with_fits
 from zoo.files.json_files import pack, unpack

@@ -3,9 +3,12 @@
 import random
 
 import keras
+import numpy as np
 
 import zoo
 from zoo.data.text.captions import word_tokenizer
+
+RIDGE = 0.2  # of `pixel_model`, which otherwise would find all
 
 
 def colour_model(texts, seed=0):
@@ -41,6 +44,29 @@ def with_words(images, texts, max_words):
         zoo.similarities.Cosine(),
         tokenizer=tokenizer,
     )
+
+
+def pixel_model(photos, captions):
+    """A `DualEncoder` whose words are taught by the pixels of photos: it finds some of these.
+
+    `photos` are paths, `captions` a dict from their names to texts.
+    """
+    image = keras.Input((8, 8, 3))
+    pixels = keras.layers.Flatten()(keras.layers.Rescaling(1 / 127.5, -1)(image))
+    texts = [text for photo in photos for text in captions[photo.name]]
+    owners = [n for n, photo in enumerate(photos) for _ in captions[photo.name]]
+    random.seed(0)
+    model = with_words(keras.Model(image, {"mean": pixels}), texts, max_words=16)
+    seen = np.asarray(model.tower("images").of_files(photos)["mean"])[owners]
+    ids = np.asarray(model.tokenize(texts))
+    counts = np.zeros((len(ids), model.tokenizer.vocabulary_size()))
+    np.add.at(counts, (np.arange(len(ids))[:, None], ids), 1 / ids.shape[1])
+    (words,) = (
+        layer for layer in model.caption_encoder.layers if isinstance(layer, keras.layers.Embedding)
+    )
+    ridge = counts.T @ counts + RIDGE * np.eye(counts.shape[1])
+    words.set_weights([np.linalg.solve(ridge, counts.T @ seen)])
+    return model
 
 
 def _mean_colour():

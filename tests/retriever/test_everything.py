@@ -113,9 +113,8 @@ def test_copies_are_of_the_first_shown():
 
 def test_a_page_for_a_person_and_for_a_program(asked):
     page = asked(3)[0].all(asked(3)[2], limit=5)
-    assert f"{page.total:,} items fit; expect that {page.unfit:.0%} of the list does not" in str(
-        page
-    )
+    said = f"{page.total:,} photos fit with a probability of 50 % or more: expect "
+    assert f"{said}{100 - 100 * page.unfit:.0f} % of the list to fit." in str(page)
     told = page.to_dict()
     assert told["total"] == page.total
     assert len(told["ids"]) == len(told["copies"]) == len(told["names"]) == 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zoo
-from colour_model import colour_model
+from colour_model import colour_model, pixel_model
 from halo_zoo.search import main
 from zoo import evaluation
 from zoo.confidence.probes import GENERAL, OFF
@@ -28,7 +28,8 @@ def _half_of_the_photos():
 
 @pytest.fixture(scope="module")
 def model():
-    return colour_model(text for texts in packaged_captions().values() for text in texts)
+    photos = packaged_photos()
+    return pixel_model(photos[:90] + photos[-30:], packaged_captions())
 
 
 @pytest.fixture(scope="module")

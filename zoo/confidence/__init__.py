@@ -2,36 +2,32 @@
 
 from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.confidence import Confidence
-from zoo.confidence.features import feature_names, query_features
+from zoo.confidence.features import feature_names as feature_names
+from zoo.confidence.features import query_features as query_features
 from zoo.confidence.fits import Fits
-from zoo.confidence.guarantees import smallest_k
-from zoo.confidence.known import KnownQueries
-from zoo.confidence.moments import GalleryIdentity, GalleryMoments
+from zoo.confidence.known import KnownQueries as KnownQueries
+from zoo.confidence.moments import GalleryIdentity as GalleryIdentity
+from zoo.confidence.moments import GalleryMoments as GalleryMoments
 from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
     abstention_auc,
     confidence_quality,
     expected_calibration_error,
     reliability,
+    smallest_k,
 )
-from zoo.confidence.scores import QueryScores, agreement
+from zoo.confidence.scores import QueryScores as QueryScores
+from zoo.confidence.scores import agreement as agreement
 from zoo.former import lookup
 
 __all__ = [
     "Confidence",
     "Fits",
-    "GalleryIdentity",
-    "GalleryMoments",
-    "KnownQueries",
     "Probes",
-    "QueryScores",
     "abstention_auc",
-    "agreement",
     "calibrate_on",
     "confidence_quality",
     "expected_calibration_error",
-    "feature_names",
-    "query_features",
     "reliability",
     "smallest_k",
 ]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from zoo.confidence import checks, guarantees
+from zoo.confidence import checks, quality
 from zoo.confidence.confidence import (
     LEAST,
     LEAST_OF_EACH,
@@ -30,30 +30,20 @@ LEAST_HELD_OUT = 104  # groups of the half that teaches no weights; with fewer, 
 # deviation of the shift of all log odds between photos of one kind and of another.
 SHIFT = 0.48
 _STEPS = 50  # of Newton's method
+MOST_KINDS, MOST_OF_ALL = 200, 200  # wanted things and embeddings per side that show chance
+BY_CHANCE = 4  # own items that are found first by chance, at most, in 99 of 100 models at chance
+
+
+class AtChanceError(ValueError):
+    """The model finds what probes want no more often than chance."""
 
 
 def deviation(probability, correct, groups, kinds, num_kinds):
-    """The standard deviation of a shift that all log odds of one gallery have in common.
-
-    Kinds differ in difficulty by more than their scores tell. The probes are of K kinds, the
-    questions are about C others, so what is said of them is off by the mean of either. Of single
-    photos each is a kind. C is the gallery's number of kinds, at most K: users ask about a part of
-    a large one.
-
-    Args:
-        probability: `(Q,)`, said of each probe by a fit that has not seen its kind.
-        correct: `(Q,)` booleans.
-        groups: `(Q,)` numbers; each counts once.
-        kinds: `(Q,)` numbers from 0, what each wants.
-        num_kinds: of the gallery, about.
-
-    Returns:
-        A float; 0 of fewer than two kinds; too great where a kind is asked about more often than
-        the probes ask.
-
-    Reference: Liang and Zeger, "Longitudinal data analysis using generalized linear models",
-        Biometrika 1986, for the error of a mean over clusters.
-    """
+    """The standard deviation of a shift that all log odds of one gallery have in common."""
+    # Kinds differ in difficulty by more than their scores tell. The probes are of K kinds, the
+    # questions are about C others, so what is said of them is off by the mean of either. C is the
+    # gallery's number of kinds, at most K. `probability` is of fits that have not seen a probe's
+    # kind. Liang and Zeger, Biometrika 1986, give the error of a mean over clusters.
     count = int(kinds.max()) + 1
     if count < 2:
         return 0.0
@@ -112,6 +102,8 @@ def calibrate_on(
         right, and its `first_k`.
 
     Raises:
+        AtChanceError: a ValueError, if the model matches the probes no better than chance, see
+            `check_chance`.
         ValueError: if shapes or dimensions do not fit, a number is not finite, there are fewer than
             20 probes, the index is empty, or nothing can be learnt, since all probes are right
             here, or all are wrong.
@@ -123,13 +115,15 @@ def calibrate_on(
     count = length(queries)
     if count < LEAST:
         raise ValueError(f"a calibration needs at least {LEAST} probes; received {count}")
-    numbers = guarantees.numbered(groups, count)
+    numbers = checks.numbered(groups, count)
     if uncertainty is not None:
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
     asked = ask_probes(index, queries, own, matches, matches_in_gallery, seed)
     probed, rows, copies, matches_in_gallery = asked
+    wants = numbers if matches is None else numbered_kinds(matches)
+    check_chance(index, queries, own, rows, wants, seed)
     correct = probed.correct
     right = int(correct.sum())
     if min(right, count - right) < LEAST_OF_EACH:
@@ -140,7 +134,7 @@ def calibrate_on(
             "wants"
         )
     names = _names(probed, rows, uncertainty)
-    learning, held_out = guarantees.halves(numbers, seed)
+    learning, held_out = checks.halves(numbers, seed)
     if (
         len(np.unique(numbers[held_out])) < LEAST_HELD_OUT
         or min(correct[learning].sum(), (~correct[learning]).sum()) < LEAST_OF_EACH
@@ -155,11 +149,10 @@ def calibrate_on(
     )
     # Half of the probes taught the weights; how often answers are right, all of them tell.
     inside = confidence.features(probed.scores, uncertainty)
-    weights = guarantees.weights(numbers)
+    weights = checks.weights(numbers)
     shift = confidence.logistic.missing_bias(inside, correct, weights)
     confidence = moved(confidence, shift)
     outside = confidence.features(probed.without, uncertainty)
-    wants = numbers if matches is None else numbered_kinds(matches)
     given = _Asked(probed, numbers, wants, learning, held_out, seed)
     unseen = expit(_unseen(given, confidence, inside) + shift)
     brought = (rows >= 0).sum(axis=1).mean()
@@ -174,16 +167,46 @@ def calibrate_on(
     )
 
 
+def check_chance(index, queries, own, rows, wants, seed=0):
+    """Raises `AtChanceError` unless more own items come first among all own items than by chance,
+    by an exact test at 1 %. Arguments as of `found_first`."""
+    # A model at chance matches questions with items in any order with equal probability. r given
+    # ones of K are found in at most a share (K − r)! / K! of the orders, so P(X ≥ r) ≤
+    # C(K, r) (K − r)! / K! = 1 / r!, also where one item attracts all questions. 1 / 5! < 1 %.
+    found, count = found_first(index, queries, own, rows, wants, seed)
+    if found <= BY_CHANCE < count:  # fewer than five cannot tell
+        raise AtChanceError(
+            f"the model matches questions with items no better than chance: {found} of {count:,} "
+            "probes rank their own item first among all probes' items, and chance explains up to "
+            f"{BY_CHANCE}"
+        )
+
+
+def found_first(index, queries, own, rows, wants, seed=0):
+    """`(X, K)`: of K wanted things X come first among all of them, by the mean score of the
+    questions and items of each; `rows` `(Q, n)` of `own` and `wants` `(Q,)` say what is wanted."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.permutation(int(wants.max()) + 1)[:MOST_KINDS]
+    each = max(1, MOST_OF_ALL // len(kinds))
+    asked = [rng.permutation(np.flatnonzero(wants == one))[:each] for one in kinds]
+    wanted = [np.setdiff1d(rows[wants == one], -1) for one in kinds]
+    wanted = [rng.permutation(one)[:each] for one in wanted]
+    some, items = np.concatenate(asked), np.concatenate(wanted)
+    pairs = np.broadcast_to(items, (len(some), len(items)))
+    scores = index.pair_scores(take(queries, some), own, pairs)
+    known = np.isfinite(scores)
+    scores = np.where(known, scores, scores[known].min(initial=0.0))
+    for parts, axis in ((asked, 0), (wanted, 1)):
+        counts = np.array([len(part) for part in parts])
+        sums = np.add.reduceat(scores, np.cumsum(counts) - counts, axis=axis)
+        scores = sums / np.expand_dims(counts, 1 - axis)
+    others = np.where(np.eye(len(kinds), dtype=bool), -np.inf, scores)
+    return int((np.diag(scores) > others.max(axis=1)).sum()), len(kinds)
+
+
 def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=0):
-    """Puts the own items of probes into the gallery of an index, each for its own question only.
-
-    Arguments as of `calibrate_on`; embeddings are dicts of arrays, matches dense.
-
-    Returns:
-        `(probed, rows, copies, matches_in_gallery)`: a `zoo.confidence.insertion.Probed`, the rows
-        of the own items of each probe, the cosine of copies or None, and how many items of a kind
-        the gallery holds, or None.
-    """
+    """Asks probes in front of an index; `(Probed, rows of own items, cosine of copies or None,
+    items of a kind in the gallery or None)`. Arguments as of `calibrate_on`."""
     what, expected = kind(own), index.description.get("embedding")
     if expected not in (None, what):  # before its vectors are read
         raise ValueError(f"`own` must be {expected}; received {what}")
@@ -203,11 +226,10 @@ def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=
 
 
 def _names(probed, rows, uncertainty):
-    """The features of ranks that the probes' own items and the gallery reach.
-
-    Answers 2 … R of a real question may all be of its kind; a probe that brings fewer cannot show
-    what that looks like. Of items that the gallery holds several times few different ones are seen.
-    """
+    """The features of ranks that the probes' own items and the gallery reach."""
+    # Answers 2 … R of a real question may all be of its kind; a probe that brings fewer cannot show
+    # what that looks like. Of items that the gallery holds several times few different ones are
+    # seen.
     there = feature_names(probed.scores, uncertainty)
     reach = float(np.median(probed.without.different))
     brought = float(np.median((rows >= 0).sum(axis=1)))
@@ -239,7 +261,7 @@ def _unseen(asked, confidence, features):
     for out in range(FOLDS):
         fit = asked.learning[fold[asked.learning] != out]
         if min(correct[fit].sum(), (~correct[fit]).sum()) >= LEAST_OF_EACH:
-            groups = guarantees.numbered(asked.groups[fit], len(fit))
+            groups = checks.numbered(asked.groups[fit], len(fit))
             found = fitted(confidence.names, features[fit], correct[fit], groups)
             odds[fold == out] = found.logit(features[fold == out])
     return odds
@@ -267,14 +289,14 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     if len(gone) and len(held_out):  # without others the p-values would learn from themselves
         both = np.concatenate([inside[learning], outside[gone]])
         matcher = Logistic.fit(both, np.arange(len(both)) < len(learning), PENALTY)
-        single = held_out[guarantees.one_of_each(numbers[held_out], rng)]
+        single = held_out[checks.one_of_each(numbers[held_out], rng)]
         present = np.sort(matcher.logit(inside[rng.permutation(single)[:KEPT]]))
     ranked = None
     is_known = ~np.isnan(probed.listed[:, 1:DEPTH])
     later = probed.is_own[:, 1:DEPTH][is_known]
     if later.any() and not later.all():
         table = rank_features(logits, probed.listed, probed.scores.mean, probed.scores.variance)
-        weights = np.repeat(guarantees.weights(numbers)[:, None], is_known.shape[1], axis=1)
+        weights = np.repeat(checks.weights(numbers)[:, None], is_known.shape[1], axis=1)
         ranked = Logistic.fit(table[is_known], later, 1e-4, weights=weights[is_known])
     different = probed.without.different.mean() / probed.without.top.shape[1]
     spread = deviation(unseen, correct, numbers, wants, different * probed.size / per_kind)
@@ -288,31 +310,22 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
         present,
         spread,
         int(wants.max()) + 1,
+        quality.ceiling(unseen, correct, numbers),
     )
 
 
 def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
-    """A `Confidence` by general probes, moved by those that are of the user's photos.
-
-    People who describe other photos write longer or vaguer questions, and what was learnt is off by
-    a shift δ of all log odds: normal, with mean 0 and the measured deviation `spread`. The own
-    probes are asked in front of the gallery; δ is the most likely one after that, and its
-    deviation, by Laplace, widens the interval.
-
-    Args:
-        confidence: of `calibrate_on`, by all probes.
-        index: the gallery.
-        pairs: of `Probes.pairs`.
-        is_own: `(Q,)` booleans, the questions of the user's kind.
-        spread: the standard deviation of δ.
-    """
+    """A `Confidence` by general probes, moved by those `is_own` that are of the user's photos."""
+    # People who describe other photos write longer or vaguer questions, and what was learnt is off
+    # by a shift δ of all log odds: normal, with mean 0 and the measured deviation `spread`. δ is
+    # the most likely one after the own probes; its deviation, by Laplace, widens the interval.
     variance, shift = spread**2, 0.0
     if is_own.any():
-        groups = guarantees.numbered(pairs["groups"], len(is_own))[is_own]
+        groups = checks.numbered(pairs["groups"], len(is_own))[is_own]
         groups = np.unique(groups, return_inverse=True)[1]
         own = take(pairs["queries"], is_own), pairs["own"], pairs["matches"][is_own]
         probed = ask_probes(index, *own)[0]
-        weights = guarantees.weights(groups)
+        weights = checks.weights(groups)
         odds = confidence.logistic.logit(confidence.features(probed.scores))
         shift, variance = _most_likely(odds, probed.correct, weights, spread)
     seen = confidence.in_gallery

@@ -1,4 +1,4 @@
-"""Checked arguments of the room: numbers of queries, truths, shares."""
+"""Checked arguments: numbers of queries, truths, shares; and queries that belong together."""
 
 import numpy as np
 
@@ -53,6 +53,36 @@ def whole(value, name, least=1):
     if number < least:
         raise ValueError(f"`{name}` must be at least {least}; received {value!r}")
     return int(number)
+
+
+def numbered(groups, count, name="groups"):
+    """Group numbers 0 … K − 1 of `count` queries, int64 `(count,)`; each its own where None."""
+    if groups is None:
+        return np.arange(count)
+    groups = np.asarray(groups)
+    if groups.shape != (count,):
+        raise ValueError(
+            f"`{name}` must be of shape ({count},), one a query; received {groups.shape}"
+        )
+    return np.unique(groups, return_inverse=True)[1]
+
+
+def weights(groups):
+    """One over the size of each query's group, `(queries,)`."""
+    return 1 / np.bincount(groups)[groups]
+
+
+def one_of_each(groups, rng):
+    """A query of every group, drawn at random: sorted row numbers."""
+    order = rng.permutation(len(groups))
+    return np.sort(order[np.unique(groups[order], return_index=True)[1]])
+
+
+def halves(groups, seed):
+    """The queries of half of the groups, drawn at random, and those of the others."""
+    chosen = np.random.default_rng(seed).permutation(int(groups.max()) + 1)
+    first = np.isin(groups, chosen[: (len(chosen) + 1) // 2])
+    return np.flatnonzero(first), np.flatnonzero(~first)
 
 
 def _numbers(values, name):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit, stdtrit
 
-from zoo.confidence import checks, guarantees
+from zoo.confidence import checks, quality
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
 from zoo.confidence.known import KnownQueries
 from zoo.confidence.moments import GalleryIdentity
@@ -26,37 +26,24 @@ def fitted(names, features, correct, groups=None, penalty=None):
     """The `Logistic` of named features `(Q, names)`, with their signs; a group counts once."""
     if penalty is None:
         penalty = max(PENALTY, 1 / len(correct))
-    weights = None if groups is None else guarantees.weights(groups)
+    weights = None if groups is None else checks.weights(groups)
     return Logistic.fit(features, correct, penalty, [SIGNS.get(one, 0) for one in names], weights)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InGallery:
-    """What probes tell of one gallery beyond its first answers; made by `calibrate_on`.
+    """What probes tell of one gallery beyond its first answers; made by `calibrate_on`."""
 
-    Attributes:
-        size: number of items of the gallery.
-        ranks, groups: `(n,)`, of the probes whose rank was counted: rank, 1 = first; number of the
-            group.
-        brought: mean number of own items a probe.
-        ranked: a `Logistic`: whether answer j ≥ 2 is an own item, see `rank_features`; or None.
-        matcher: a `Logistic` of the confidence's features, which tells probes with their own items
-            in the gallery from those without; or None.
-        present: sorted log odds by it, of probes with their own items.
-        deviation: of a shift that all log odds of this gallery may share, see
-            `zoo.confidence.calibrate.deviation`.
-        num_kinds: of the probes.
-    """
-
-    size: int
-    ranks: np.ndarray
-    groups: np.ndarray
-    brought: float
-    ranked: Logistic | None
-    matcher: Logistic | None
-    present: np.ndarray
-    deviation: float
-    num_kinds: int
+    size: int  # items of the gallery
+    ranks: np.ndarray  # of the probes whose rank was counted, 1 = first
+    groups: np.ndarray  # their numbers of groups
+    brought: float  # mean number of own items per probe
+    ranked: Logistic | None  # of `rank_features`: whether answer j ≥ 2 is an own item
+    matcher: Logistic | None  # tells probes with their own items in the gallery from those without
+    present: np.ndarray  # its sorted log odds, of probes with their own items
+    deviation: float  # of `zoo.confidence.calibrate.deviation`
+    num_kinds: int  # of the probes
+    ceiling: float = 1.0  # what no probability exceeds, see `zoo.confidence.quality.ceiling`
 
     def __post_init__(self):
         if self.size < 1 or not len(self.ranks) or (self.ranks < 1).any():
@@ -156,15 +143,9 @@ class Confidence:
                 raise ValueError(f"`names` must be a list of {', '.join(there)}; received {names}")
             there = tuple(name for name in there if name in names)
         features = query_features(scores, uncertainty, there)
-        numbers = None if groups is None else guarantees.numbered(groups, len(scores))
-        return cls(
-            there,
-            fitted(there, features, correct, numbers, penalty),
-            len(correct),
-            int(correct.sum()),
-            gallery,
-            known,
-        )
+        numbers = None if groups is None else checks.numbered(groups, len(scores))
+        logistic = fitted(there, features, correct, numbers, penalty)
+        return cls(there, logistic, len(correct), int(correct.sum()), gallery, known)
 
     def probability(self, similarity, uncertainty=None):
         """The probability that the first answer is right.
@@ -179,10 +160,14 @@ class Confidence:
         Raises:
             ValueError: if a shape differs, a number is not finite, or a feature is missing.
         """
-        return expit(self.logit(similarity, uncertainty))
+        return self.of_logit(self.logit(similarity, uncertainty))
+
+    def of_logit(self, odds):
+        """The probability at log odds: never above what the most likely probes have shown."""
+        return np.minimum(expit(odds), 1.0 if self.in_gallery is None else self.in_gallery.ceiling)
 
     def logit(self, similarity, uncertainty=None):
-        """The log odds behind `probability`, `(Q,)`; raises as it does."""
+        """The log odds behind `probability`, `(Q,)`, which know no ceiling; raises as it does."""
         return self.logistic.logit(self.features(similarity, uncertainty))
 
     def features(self, similarity, uncertainty=None):
@@ -192,19 +177,13 @@ class Confidence:
         return query_features(QueryScores.of(similarity), uncertainty, self.names)
 
     def later(self, first, scores, mean, variance):
-        """How likely the answers after the first are wanted items too, `(Q, k − 1)`.
-
-        Args:
-            first: `(Q,)`, log odds of the first answer, of `logit`.
-            scores: `(Q, k)`, of the answers, best first.
-            mean, variance: `(Q,)`, of the scores over the gallery.
-
-        Returns zeros where the calibration has seen no probes.
-        """
+        """How likely the answers after the first are wanted items too, `(Q, k − 1)`, by the log
+        odds of the first and scores `(Q, k)`; zeros where the calibration has seen no probes."""
         ranked = None if self.in_gallery is None else self.in_gallery.ranked
         if ranked is None or scores.shape[1] < 2:
             return np.zeros((len(scores), max(0, scores.shape[1] - 1)))
-        return ranked.probability(rank_features(first, scores, mean, variance))
+        likely = ranked.probability(rank_features(first, scores, mean, variance))
+        return np.minimum(likely, self.in_gallery.ceiling)
 
     def interval(self, probability, error=0.1):
         """Where the share of right answers to such questions lies, in 1 − error of galleries.
@@ -242,7 +221,7 @@ class Confidence:
         """
         seen = self._seen()
         ranks = np.minimum(seen.ranks, seen.size + 1)
-        return guarantees.smallest_k(ranks, error, seen.size, seen.groups, num_items)
+        return quality.smallest_k(ranks, error, seen.size, seen.groups, num_items)
 
     def presence(self, features):
         """p-values of "something in this gallery matches", `(Q,)`: small for queries unlike those
@@ -254,12 +233,8 @@ class Confidence:
         return (1 + at_most) / (len(seen.present) + 1)
 
     def check_size(self, num_items):
-        """Refuses a gallery of another size than the calibration's.
-
-        Raises:
-            ValueError: if the calibration knows its gallery, and the number of items differs by
-                more than 5 %.
-        """
+        """Refuses, by a ValueError, a gallery of another size than the calibration's: more than 5
+        %."""
         if self.is_void(num_items):
             raise ValueError(
                 f"the calibration was made on a gallery of {self.gallery.size:,} items and is not "
@@ -274,21 +249,13 @@ class Confidence:
         return made_on is not None and abs(num_items - made_on.size) > GROWTH * made_on.size
 
     def save(self, path):
-        """Writes the calibration as one JSON file, whole or not at all.
-
-        Raises:
-            InputError: if it cannot be written.
-        """
+        """Writes the calibration as one JSON file, whole or not at all; InputError if it cannot."""
         contents = {"format": FORMAT, "version": VERSION, "calibration": pack(self)}
         write_text(Path(path), json.dumps(contents, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path):
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: if the file is missing or is not a calibration; it says what is wrong.
-        """
+        """Reads what `save` wrote; an InputError says what is wrong with a file."""
         value = read_json(path)
         if not isinstance(value, dict) or value.get("format") != FORMAT:
             raise InputError(f"{path}: is not a calibration")
@@ -312,11 +279,8 @@ class Confidence:
 
 
 def rank_features(first, scores, mean, variance):
-    """What tells whether answer j ≥ 2 is a wanted item: `(Q, k − 1, 3)`.
-
-    The log odds of the first answer; how far j is behind it, in standard deviations of the query's
-    scores; and log j. Arguments as of `Confidence.later`.
-    """
+    """What tells whether answer j ≥ 2 is a wanted item, `(Q, k − 1, 3)`: the log odds of the first
+    answer; how far j is behind it, in standard deviations of the query's scores; and log j."""
     rank = np.arange(2, scores.shape[1] + 1)
     deviation = np.maximum(np.sqrt(variance), 1e-12)[:, None]
     columns = (

@@ -34,30 +34,14 @@ def feature_names(scores, uncertainty=None):
 
 
 def query_features(scores, uncertainty=None, names=None):
-    """Features of queries from full score rows or from an approximate search, the same of both.
-
-    With s₁ ≥ s₂ ≥ … the scores of a query, m and v their mean and variance over the gallery:
-
-    | name | value |
-    |---|---|
-    | `best_minus_mean` | s₁ − m |
-    | `z_score` | (s₁ − m) / √v, 0 where v = 0 |
-    | `log_gap_2` | log(s₁ − s₂ + √v / 10), copies of the first passed over, 0 where v = 0 |
-    | `agreement_R` | mean cosine of the first answer and answers 2 … R, for R = 5 and 10 |
-    | `uncertainty` | as given |
-
-    Args:
-        scores: a `QueryScores`, or a matrix `(queries, items)`, higher is better.
-        uncertainty: `(queries,)`, such as log det Σ, or None.
-        names: which features; None for all that there are.
-
-    Returns:
-        `(queries, features)` float64, in the order of `names` or `feature_names`.
-
-    Raises:
-        ValueError: if a feature cannot be had of these scores, a shape differs or a number is not
-            finite.
-    """
+    """Features `(queries, features)` of a `QueryScores` or a matrix `(queries, items)`, in the
+    order of `names` or `feature_names`; a ValueError if one cannot be had of these scores."""
+    # With s₁ ≥ s₂ ≥ … the scores of a query, m and v their mean and variance over the gallery:
+    #   best_minus_mean: s₁ − m
+    #   z_score: (s₁ − m) / √v, 0 where v = 0
+    #   log_gap_2: log(s₁ − s₂ + √v / 10), copies of the first passed over, 0 where v = 0
+    #   agreement_R: mean cosine of the first answer and answers 2 … R, for R = 5 and 10
+    #   uncertainty: as given, such as log det Σ
     scores = QueryScores.of(scores)
     there = feature_names(scores, uncertainty)
     names = there if names is None else tuple(names)
@@ -90,17 +74,10 @@ def query_features(scores, uncertainty=None, names=None):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Logistic:
-    """P(true) = sigmoid(w·(x − centre) / spread + b).
+    """P(true) = sigmoid(w·(x − centre) / spread + b)."""
 
-    Attributes:
-        centre, spread: `(features,)`, mean and standard deviation of the features it was fitted
-            on; the spread of a constant feature is 1.
-        weights: `(features,)`.
-        bias: b.
-    """
-
-    centre: np.ndarray
-    spread: np.ndarray
+    centre: np.ndarray  # (features,), means of the features it was fitted on
+    spread: np.ndarray  # (features,), their standard deviations; 1 of a constant feature
     weights: np.ndarray
     bias: float
 
@@ -112,18 +89,8 @@ class Logistic:
 
     @classmethod
     def fit(cls, features, correct, penalty, signs=None, weights=None):
-        """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; b is not penalised.
-
-        Strictly convex in w, so there is one minimum.
-
-        Args:
-            features: `(queries, features)`.
-            correct: `(queries,)`, booleans or probabilities, both values present.
-            penalty: positive.
-            signs: `(features,)`, 1 or −1 for a weight that must not be negative or positive, 0 for
-                any.
-            weights: `(queries,)`, positive, how much each query counts; None for all the same.
-        """
+        """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; `correct` may be shares.
+        `signs` fixes signs of weights by 1 and −1; `weights` says how much each query counts."""
         share, truth = _shares(weights, len(features)), np.asarray(correct, np.float64)
         centre, spread = features.mean(axis=0), features.std(axis=0)
         spread = np.where(spread > 1e-12 * np.maximum(1.0, np.abs(centre)), spread, 1.0)

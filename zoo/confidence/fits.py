@@ -1,12 +1,13 @@
 """Whether a result fits the question, as people judge it: not the wanted item alone does."""
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, stdtr
 
-from zoo.confidence import checks
+from zoo.confidence import checks, quality
 from zoo.confidence.features import LEAST_GAP, Logistic
 from zoo.confidence.words import is_short
 
@@ -28,19 +29,12 @@ NEAR_SIZE = 2.0  # a certificate is of a captioned gallery at most this much sma
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trial:
-    """Questions whose fitting items are known, asked over a captioned gallery.
+    """Questions whose fitting items are known, asked over a captioned gallery."""
 
-    Attributes:
-        size: number of items.
-        probability: `(Q, R)`, that each of the best R results fits.
-        fit: `(Q, R)`, whether it does: 0 or 1, or by an oracle a probability.
-        asked: number of questions to one gallery; of several galleries Q is a multiple of it.
-    """
-
-    size: int
-    probability: np.ndarray
-    fit: np.ndarray
-    asked: int
+    size: int  # number of items
+    probability: np.ndarray  # (Q, R), that each of the best R results fits
+    fit: np.ndarray  # (Q, R), whether it does: 0 or 1, or by an oracle a probability
+    asked: int  # questions per gallery; of several galleries Q is a multiple of it
 
     def __post_init__(self):
         if self.probability.ndim != 2 or self.probability.shape != self.fit.shape:
@@ -48,19 +42,12 @@ class Trial:
 
 
 class Cut(NamedTuple):
-    """A certified cut-off: results with a probability of at least `threshold` are shown.
+    """A certified cut-off: results with a probability of at least `threshold` are shown."""
 
-    Attributes:
-        unfit: the promised share of shown results that do not fit.
-        threshold: of the probability.
-        answered: share of the questions that are shown a result at all.
-        size: of the captioned gallery that certified it.
-    """
-
-    unfit: float
+    unfit: float  # the promised share of shown results that do not fit
     threshold: float
-    answered: float
-    size: int
+    answered: float  # share of the questions that are shown a result at all
+    size: int  # of the captioned gallery that certified it
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,6 +73,7 @@ class Fits:
         words_below: probability of the first result that 98 % of general words exceed.
         trials: `Trial`s over captioned galleries of several sizes.
         source: what it was learnt from, in words.
+        most: what no probability exceeds; None: what `trials` have shown.
 
     Raises:
         ValueError: if the numbers do not fit.
@@ -102,6 +90,7 @@ class Fits:
     words_below: float = 0.0
     trials: tuple[Trial, ...] = ()
     source: str = ""
+    most: float | None = None
 
     def __post_init__(self):
         if np.shape(self.sentence) != (2,):
@@ -109,8 +98,20 @@ class Fits:
         if self.words is not None and np.shape(self.words) != (3,):
             raise ValueError(f"'words' must be (3,) or None; received {np.shape(self.words)}")
 
+    @functools.cached_property
+    def ceiling(self):
+        """What no probability exceeds: `most`, else a bound of the share that fits among the
+        trials' most likely results."""
+        if self.most is not None or not self.trials:
+            return 1.0 if self.most is None else self.most
+        probability, fit = (
+            np.concatenate([np.ravel(getattr(trial, name)) for trial in self.trials])
+            for name in ("probability", "fit")
+        )
+        return quality.ceiling(probability.astype(np.float64), fit)
+
     def others(self, scores, prior=None):
-        """ρ, how likely items fit that are not the wanted one.
+        """ρ, how likely items fit that are not the wanted one; at most `ceiling`.
 
         Args:
             scores: `(Q, …)`.
@@ -122,11 +123,11 @@ class Fits:
         slope, bias = self.sentence
         odds = slope * np.asarray(scores, np.float64) + bias
         if prior is None or self.words is None:
-            return expit(odds)
+            return np.minimum(expit(odds), self.ceiling)
         prior = np.reshape(prior, (-1,) + (1,) * (np.ndim(scores) - 1))
         slope, weight, bias = self.words
         short = slope * np.asarray(scores, np.float64) + weight * prior + bias
-        return expit(np.where(np.isnan(prior), odds, short))
+        return np.minimum(expit(np.where(np.isnan(prior), odds, short)), self.ceiling)
 
     def number(self, scores, prior=None):
         """Σ ρ over a whole gallery, `(Q,)`, by what a search says of it.
@@ -199,12 +200,10 @@ def priors(texts, bank):
 
 
 def presence_features(scores, reference, number):
-    """What tells whether anything fits, `(Q, 5)`, of `QueryScores`.
-
-    The best score; how far it is above `reference` `(Q,)`, the mean of the question's ten best
-    scores over the probes' items; and the logarithms of the gap to the second, of the gallery's
-    size and of `number` `(Q,)`, the items that are expected to fit, of `Fits.number`.
-    """
+    """What tells whether anything fits, `(Q, 5)`, of `QueryScores`."""
+    # The best score; how far it is above `reference` `(Q,)`, the mean of the question's ten best
+    # scores over the probes' items; and the logarithms of the gap to the second, of the gallery's
+    # size and of `number` `(Q,)`, the items that are expected to fit.
     best = scores.top[:, 0]
     gap = best - scores.second + LEAST_GAP * np.sqrt(scores.variance)
     columns = [best, best - reference, np.log(np.maximum(gap, 1e-9)), np.log(scores.size)]
@@ -212,11 +211,8 @@ def presence_features(scores, reference, number):
 
 
 def share_answerable(odds, start=ANSWERABLE):
-    """The share of questions that have an answer, in [0.02, 0.98].
-
-    By EM from `start` over `(Q,)` log odds at even odds, of `Fits.presence`. Two questions more, of
-    which a share `start` has an answer, keep it from the ends.
-    """
+    """The share of questions that have an answer, in [0.02, 0.98], by EM from `start` over `(Q,)`
+    log odds at even odds. `ADDED` questions more keep it from the ends."""
     share = start
     for _ in range(500):
         right = expit(odds + logit(share)).sum() + ADDED * start

@@ -15,28 +15,16 @@ _BLOCK = 64  # probes at once, whose answers' vectors are looked at
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Probed:
-    """What a gallery G says to probes; nothing is written into it.
+    """What a gallery G says to probes; nothing is written into it."""
 
-    Attributes:
-        scores: the `QueryScores` of each probe over G ∪ {its own items}.
-        without: the `QueryScores` over G alone.
-        is_own: `(Q, R)` booleans, which of the best answers in `scores` are own items.
-        is_there: `(Q, n)` booleans: G holds this own item, or a copy, so it was not put there.
-        ranks: `(Q,)`, of the probe's first own item, 1 = first. Ties count against it. NaN where it
-            was not counted.
-        match_scores: `(Q,)`, of the probe's best own item.
-        size: number of items of G.
-        listed: `(Q, R)`, the scores that `is_own` is about, NaN beyond what is known.
-    """
-
-    scores: QueryScores
-    without: QueryScores
-    is_own: np.ndarray
-    is_there: np.ndarray
-    ranks: np.ndarray
-    match_scores: np.ndarray
-    size: int
-    listed: np.ndarray
+    scores: QueryScores  # of each probe over G ∪ {its own items}
+    without: QueryScores  # over G alone
+    is_own: np.ndarray  # (Q, R), which of the best answers in `scores` are own items
+    is_there: np.ndarray  # (Q, n): G holds this own item, or a copy, so it was not put there
+    ranks: np.ndarray  # (Q,), of the first own item, 1 = first, behind ties; NaN: not counted
+    match_scores: np.ndarray  # (Q,), of the probe's best own item
+    size: int  # number of items of G
+    listed: np.ndarray  # (Q, R), scores that `is_own` is about; NaN beyond what is known
 
     def __len__(self):
         return len(self.ranks)
@@ -48,25 +36,12 @@ class Probed:
 
 
 def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, copies=None):
-    """Puts each probe's own items into the gallery for this probe alone.
-
-    An own item of which G holds a copy is not put there twice: the copy is then the own item. Each
-    is looked at by itself, so that one copy hides none of the others. With n items of mean m₁ and
-    variance v₁ joined to N of m and v, the mean is (N m + n m₁) / (N + n), and the variance (N v +
-    n v₁) / (N + n) + N n (m − m₁)² / (N + n)².
-
-    Args:
-        without: the `QueryScores` over G, whose agreement counts no `copies`.
-        own_scores: `(Q, n)`, of each probe and its own items, higher is better; NaN where a probe
-            has fewer.
-        answers: function of a slice of the probes to the vectors `(q, R, dim)` of their best R
-            answers in G, or None where answers have no vectors.
-        own_vectors: function of a slice to `(q, n, dim)`, those of the own items.
-        centre: `(dim,)`, mean of G's vectors.
-        copies: see `zoo.confidence.agreement`.
-
-    Returns a `Probed`, whose ranks beyond the answers are NaN.
-    """
+    """Puts each probe's own items into the gallery for this probe alone; returns a `Probed`, whose
+    ranks beyond the answers are NaN."""
+    # `without` is over G and counts no copies; `own_scores` `(Q, n)` is NaN where a probe has
+    # fewer. `answers` and `own_vectors` are functions of a slice of the probes to the vectors of
+    # their best answers in G and of their own items, or None. An own item of which G holds a copy
+    # is not put there twice: the copy is then the own item.
     own = np.asarray(own_scores, np.float64)
     depth = without.top.shape[1]
     is_there = np.zeros(own.shape, bool)
@@ -93,12 +68,10 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
 
 
 def thinned(probed, shares, seed=0):
-    """Probes whose strangers are as few as the own items that they bring.
-
-    Of a kind the gallery holds more items than a probe brings: alone among all strangers its own
-    items come first too rarely. So each stranger stays with the share `(Q,)`, in (0, 1], of its
-    kind that the probe brings. Scores, and what is read of them, stay those of the whole gallery.
-    """
+    """Probes whose strangers are as few as the own items that they bring."""
+    # Of a kind the gallery holds more items than a probe brings: alone among all strangers its own
+    # items come first too rarely. So each stranger stays with the share `(Q,)` of its kind that the
+    # probe brings. Scores, and what is read of them, stay those of the whole gallery.
     rng = np.random.default_rng(seed)
     top, is_own = probed.scores.top, probed.is_own
     stays = is_own | (rng.random(top.shape) < shares[:, None])
@@ -117,6 +90,8 @@ def thinned(probed, shares, seed=0):
 
 def _joined(without, own, answers, own_vectors, centre, copies):
     """`QueryScores` over G ∪ own items, NaN where none is added, and the order of both together."""
+    # n items of mean m₁ and variance v₁ joined to N of m and v have the mean (N m + n m₁) / (N + n)
+    # and the variance (N v + n v₁) / (N + n) + N n (m − m₁)² / (N + n)².
     size, (mean, variance) = without.size, (without.mean, without.variance)
     count = (~np.isnan(own)).sum(axis=1)
     some = np.maximum(count, 1)
@@ -158,16 +133,8 @@ def numbered_kinds(matches):
 
 
 def own_rows(matches, count, num_items, most=None, seed=0):
-    """The rows of the own items that each query brings, `(Q, n)`, −1 where it wants fewer.
-
-    Args:
-        matches: `(Q, M)` booleans or None, see `calibrate_on`.
-        count, num_items: Q and M.
-        most: how many a query brings, drawn at random by `seed`; None for all.
-
-    Raises:
-        ValueError: if the shape differs or a query wants nothing.
-    """
+    """The rows of the own items that each query brings, `(Q, n)`, −1 where it wants fewer: all that
+    `matches` names, or `most` of them, drawn at random."""
     if matches is None:
         if num_items != count:
             raise ValueError(
@@ -191,19 +158,13 @@ def own_rows(matches, count, num_items, most=None, seed=0):
 
 
 def kind_size(index, own, matches, seed=0):
-    """The mean number of items of a kind in a gallery, seen from its vectors alone.
-
-    Of the own items `(M, dim)` it is known which are of a kind. A share p₁ of these pairs and p₀ of
-    the others is more alike than a bound. If the gallery's kinds are like them, a share f = p₁ π +
-    p₀ (1 − π) of its pairs is, where π is the share of pairs of a kind: 1 + π (n − 1) of n items.
-    The gallery gives `vector_sample`.
-
-    Returns:
-        A whole number; 1 where no two own items are of a kind. Where several questions want the
-        same, as of classes, the own items are a sample of their kinds; else, as of an image's
-        captions, the gallery holds no more of one. Where vectors do not tell, as many as the own
-        items' number of kinds would have here.
-    """
+    """The mean number of items of a kind in a gallery, seen from its vectors alone."""
+    # Of the own items `(M, dim)` it is known which are of a kind. A share p₁ of these pairs and p₀
+    # of the others is more alike than a bound. If the gallery's kinds are like them, f = p₁ π + p₀
+    # (1 − π) of its pairs are, where π is the share of pairs of a kind: 1 + π (n − 1) of n items.
+    # Questions that want the same, as of classes, have a sample of their kinds as own items; of an
+    # image's captions the gallery holds no more than they bring. Where vectors do not tell, it has
+    # as many as the own items' number of kinds would have here.
     wanted = matches.astype(np.float32)
     numbers = numbered_kinds(matches)
     same = (wanted.T @ wanted > 0) & ~np.eye(len(own), dtype=bool)

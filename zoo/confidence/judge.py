@@ -20,7 +20,6 @@ LIKELY, UNSURE = "likely", "unsure"
 ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"
 VERDICTS = (LIKELY, UNSURE, ABSENT, NOT_UNDERSTOOD)
 FIT = 0.5  # the probability from which a result counts as fitting
-SURE = 0.8  # from which it surely fits
 LOW = 0.25  # below which the first result may be told not to match
 ABSENCE = 0.05  # share of answerable questions that may be told nothing matches
 UNFIT = 0.3  # share of shown results that may not fit, of the certificate by default
@@ -29,22 +28,14 @@ NOTHING_SAID = 0.8  # width of an interval that says hardly anything
 
 
 class Asked(NamedTuple):
-    """What is known of questions beside their scores; each `(Q,)`, a list of Q, or None.
+    """What is known of questions beside their scores; each `(Q,)`, a list of Q, or None."""
 
-    Attributes:
-        prior: log odds that a photo of the caption bank holds a short question's words, NaN of
-            other questions.
-        reference: the mean of each question's ten best scores over the probes' items.
-        means, words, unknown: see `zoo.confidence.KnownQueries.reasons`.
-        uncertainty: if and only if the calibration reads it.
-    """
-
-    prior: np.ndarray | None = None
-    reference: np.ndarray | None = None
-    means: np.ndarray | None = None
+    prior: np.ndarray | None = None  # of `zoo.confidence.fits.priors`, NaN of sentences
+    reference: np.ndarray | None = None  # mean of the ten best scores over the probes' items
+    means: np.ndarray | None = None  # this and the next two: of `KnownQueries.reasons`
     words: np.ndarray | None = None
     unknown: list[list[str]] | None = None
-    uncertainty: np.ndarray | None = None
+    uncertainty: np.ndarray | None = None  # if and only if the calibration reads it
 
 
 class Judgement(NamedTuple):
@@ -79,6 +70,7 @@ class Judge:
         fits: the model's `Fits`, or None.
         by_class: whether the wanted items are all items of a class: then those alone fit.
         why_not: a sentence on why there is no confidence.
+        at_chance: whether that is since the model matches the probes no better than chance.
         known: `KnownQueries` of the questions, or None.
         gallery: the `GalleryIdentity` of what is asked now. Where it is not that of the
             calibration, nothing is certified, and k is that of a grown gallery.
@@ -91,6 +83,7 @@ class Judge:
     fits: Fits | None = None
     by_class: bool = False
     why_not: str = "nothing says how often answers are right here: the model has no probes"
+    at_chance: bool = False
     known: KnownQueries | None = None
     gallery: GalleryIdentity | None = None
     noun: str = "photo"
@@ -108,7 +101,7 @@ class Judge:
         made_on = None if self.confidence is None else self.confidence.gallery
         if made_on is None or self.gallery is None:
             return made_on is not None
-        return made_on.difference(self.gallery) is None
+        return made_on.is_same(self.gallery)
 
     @functools.cached_property
     def cut(self) -> fitting.Cut | None:
@@ -154,7 +147,7 @@ class Judge:
         """A dict of arrays that verdicts are made of. Arguments as of a call."""
         features = self.confidence.features(scores, asked.uncertainty)
         odds = self.confidence.logistic.logit(features)
-        first = expit(odds)
+        first = self.confidence.of_logit(odds)
         later = self.confidence.later(odds, shown, scores.mean, scores.variance)
         own = np.concatenate([first[:, None], later], axis=1)[:, : shown.shape[1]]
         prior = asked.prior if self.fits is not None and self.fits.words is not None else None
@@ -170,7 +163,7 @@ class Judge:
         else:
             own = np.where(short[:, None], 0.0, own)
             others = self.fits.others(shown, prior)
-            fit = (own + (1 - own) * others) * factor[:, None]
+            fit = np.minimum(own + (1 - own) * others, self.fits.ceiling) * factor[:, None]
             number = factor * (number + np.where(short, 0.0, brought))
             ends = self.confidence.interval(np.where(short, 0.5, first))
             if ends is not None:
@@ -190,10 +183,8 @@ class Judge:
         }
 
     def _presence(self, scores, features, asked, short, number):
-        """`(factor of P, presence, share of answerable questions, its log odds)`.
-
-        Presence is above `ABSENCE` unless at most that share of answerable questions looks so.
-        """
+        """`(factor of P, presence, share of answerable questions, its log odds)`; presence is above
+        `ABSENCE` unless at most that share of answerable questions looks so."""
         count = len(features)
         if self.fits is None or self.fits.presence is None or asked.reference is None:
             return np.ones(count), self.confidence.presence(features), None, None
@@ -265,13 +256,18 @@ class Judge:
         if number < 0.5:
             return f"Few {noun}s here fit, if any."
         is_sure = verdict == LIKELY
+        number = max(number, float(np.sum(fit)))  # those that are shown are in the gallery
         if number < 1.5:
             return f"About one {noun} here {'fits' if is_sure else 'may fit'}."
-        about = f"bout {_rounded(number)} {noun}s here {'fit' if is_sure else 'may fit'}"
-        if not is_sure and number >= MANY:
-            return f"The question is general: a{about}."
-        sure = leading(fit, SURE)
-        return f"A{about}; the first {sure} surely." if sure > 1 else f"A{about}."
+        about = f"bout {_rounded(number)} {noun}s here"
+        if not is_sure:
+            general = "The question is general: a" if number >= MANY else "A"
+            return f"{general}{about} may fit; it is unclear which."
+        likely = leading(fit)  # what a list of all that fits shows
+        if likely >= round(number):
+            return f"A{about} fit."
+        more = " and maybe more are" if likely == len(fit) else " are"
+        return f"A{about} may fit; the first {f'{likely}{more}' if likely > 1 else 'is'} likely to."
 
     @functools.cached_property
     def length(self):
@@ -290,6 +286,28 @@ class Judge:
         size = None if now is None or now.size <= seen.size else now.size
         k = self.confidence.first_k(error, size)
         return sys.maxsize if k > (size or seen.size) else k
+
+
+def headline(verdict, probability, wanted=None):
+    """A verdict with its number: that the first result fits, else that it is the wanted item."""
+    said = wanted if probability is None else probability
+    if said is None:
+        return verdict if verdict == NOT_UNDERSTOOD else f"{verdict} (no probability)"
+    return f"{verdict} {said:.2f}"
+
+
+def list_sentence(noun, total, items, unfit, least=FIT):
+    """What to expect of all `items` with a probability from `least` on; `total` are shown, since
+    near copies are not, and a share `unfit` does not fit."""
+    if not items:
+        return f"No {noun} fits with a probability of {_percent(least)} or more."
+    if items == 1:
+        return f"1 {noun} fits, with a probability of {_percent(1 - unfit)}."
+    said = f"{total:,} {noun}s fit" if total > 1 else f"1 {noun} fits"
+    said += f" with a probability of {_percent(least)} or more: expect {_percent(1 - unfit)}"
+    hidden = items - total
+    copies = f" {hidden:,} near {'copy is' if hidden == 1 else 'copies are'} not shown."
+    return f"{said} of the list to fit.{copies if hidden else ''}"
 
 
 def leading(fits, least=FIT):
@@ -316,6 +334,10 @@ def _frequency(probability, ends=None):
     if probability >= 0.95:
         return "nearly all"
     return f"about {round(10 * probability)} in 10"
+
+
+def _percent(share):
+    return f"{100 * share:.0f} %"
 
 
 def _sentence(text):

@@ -16,30 +16,16 @@ ERROR = 0.015
 LEAST = 99  # of fewer held-out queries hardly one could be declined
 MOSTLY = 0.5  # share of unknown words from which a question is not understood
 NEAREST = 5  # kept texts that are looked at
-# Every fourth of the kept texts, which tells of 96 % of questions that they are known, and takes a
-# fifth of a question's judgement; all of them take half of it.
-SOME = 4
 TILT = 0.5  # standard deviations of the direction that weigh as one of nearness
 PENALTY = 0.01
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShrunkGaussian:
-    """Mean and shrunk covariance of points, for their Mahalanobis distance.
+    """Mean and shrunk covariance of points, for their Mahalanobis distance."""
 
-    The sample covariance S is drawn towards a multiple of the identity, (1 − ρ) S + ρ tr(S)/D I,
-    with Ledoit and Wolf's ρ. Of the result the leading directions are kept, and the others share
-    their mean variance, as in probabilistic PCA: (rank + 1)(dim + 1) numbers in place of dim².
-
-    Attributes:
-        mean: `(dim,)`.
-        axes: `(rank, dim)`, orthonormal.
-        variances: `(rank,)`, along the axes.
-        rest: the variance in every other direction.
-
-    Reference: Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance
-        matrices", 2004; Tipping and Bishop, "Probabilistic Principal Component Analysis", 1999.
-    """
+    # (1 − ρ) S + ρ tr(S)/D I with Ledoit and Wolf's ρ (2004); the leading directions are kept and
+    # the others share their mean variance, as in probabilistic PCA (Tipping and Bishop, 1999).
 
     mean: np.ndarray
     axes: np.ndarray
@@ -101,23 +87,11 @@ def ledoit_wolf(centred, covariance):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SeenTexts:
-    """How far a text lies from the captions and phrases that were seen in training.
+    """How far a text lies from captions and phrases of training, of a tokenizer of word pieces."""
 
-    A tokenizer of word pieces spells every word, so no word is unknown, and the vector has to tell.
-    Its distance is one less the mean cosine to the nearest five texts that are kept, less its place
-    along a direction that leads from made-up texts, whose pieces are drawn at random, to real ones.
-    Captions alone lie far from "a cow"; the phrases within them do not.
-
-    Attributes:
-        seen: `(n, dim)` float16, unit vectors of captions and of phrases.
-        tilt: `(dim,)` float32.
-
-    Relations: without the tilt this is a nearest-neighbour score; `ShrunkGaussian` is the test for
-        tokenizers of words. docs/results/confidence.md measures this one.
-
-    Reference: Sun et al., "Out-of-Distribution Detection with Deep Nearest Neighbors", ICML 2022;
-        Hendrycks et al., "Deep Anomaly Detection with Outlier Exposure", ICLR 2019, for the tilt.
-    """
+    # No word is unknown to it, so the vector has to tell: one less the mean cosine to the nearest
+    # five kept texts (Sun et al., ICML 2022), less the place along a direction from made-up texts
+    # to real ones (outlier exposure, Hendrycks et al., ICLR 2019).
 
     seen: np.ndarray
     tilt: np.ndarray
@@ -133,12 +107,7 @@ class SeenTexts:
 
     @classmethod
     def fit(cls, seen, others, strange):
-        """Of vectors `(n, dim)`: texts of training to keep, others of them, and made-up ones.
-
-        Raises:
-            ValueError: if dimensions differ, a number is not finite, or there are fewer than five
-                to keep.
-        """
+        """Of vectors `(n, dim)`: texts of training to keep, others of them, and made-up ones."""
         seen, others, strange = (
             unit(checks.matrix(one, name))
             for one, name in ((seen, "seen"), (others, "others"), (strange, "strange"))
@@ -152,72 +121,35 @@ class SeenTexts:
         scale = TILT * near.std() / max(float((others @ slope).std()), 1e-12)
         return cls(seen, scale * slope)
 
-    def distance(self, points, every=1):
-        """`(Q,)`, of points `(Q, dim)`; greater is stranger, also of some of the texts.
-
-        Of points with more coordinates the first `dim` are looked at: of Gaussians the mean.
-        """
+    def distance(self, points):
+        """`(Q,)`, greater is stranger, of points `(Q, dim)`; of Gaussians the mean is read."""
         points = checks.matrix(points, "means")
         dim = len(self.tilt)
         if points.shape[1] < dim:
             raise ValueError(f"`means` must be (queries, {dim}); received shape {points.shape}")
         points = unit(points[:, :dim].astype(np.float32))
-        cosines = products(points, self._rows[::every])
+        cosines = products(points, self._rows)
         nearest = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
         return (1 - nearest - points @ self.tilt).astype(np.float64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KnownQueries:
-    """What the model was trained on, and how far from it held-out queries of the same kind lie.
+    """What the model was trained on, and how far from it held-out queries of the same kind lie."""
 
-    ```python
-    rng = np.random.default_rng(0)
-    seen, held_out = rng.normal(size=(500, 8)), rng.normal(size=(200, 8))
-    zoo.confidence.KnownQueries.fit(seen, held_out, rank=4)
-    ```
+    # A query is declined if most of its words that name something are unknown to the tokenizer, or
+    # if it has one that is, and its vector lies farther from training's than 98.5 % of held-out
+    # queries do, by a conformal p-value (Bates et al., 2023) of the distance of `shape` (Lee et
+    # al., NeurIPS 2018). Of a tokenizer that spells every word, and of images, the vector alone
+    # tells. Length says nothing.
 
-    A query is declined if most of its words that name something are unknown to the tokenizer, or if
-    it has a word that is, and its vector lies farther from the training queries' than 98.5 % of
-    held-out queries do. A tokenizer that spells every word out of pieces knows no unknown words;
-    then, and of images, the vector alone tells. How short a question is says nothing: "a dog" is
-    vague, and understood.
-
-    Farther means the distance of `shape`, compared with the held-out queries' by a conformal
-    p-value, (1 + how many of them are at least as far) / (n + 1).
-
-    Attributes:
-        shape: the `ShrunkGaussian` of the training queries' vectors, for their Mahalanobis
-            distance; of word pieces the `SeenTexts`.
-        kept: the sorted held-out distances, at most 1,000.
-
-    Reference: Lee et al., "A Simple Unified Framework for Detecting Out-of-Distribution Samples",
-        NeurIPS 2018, for the distance; Bates et al., "Testing for outliers with conformal
-        p-values", Annals of Statistics 2023.
-    """
-
-    shape: ShrunkGaussian | SeenTexts
-    kept: np.ndarray
+    shape: ShrunkGaussian | SeenTexts  # of training's vectors; the latter of word pieces
+    kept: np.ndarray  # sorted held-out distances, at most 1,000
 
     @classmethod
     def fit(cls, training_means, means, *, rank=64, seed=0):
-        """Learns the usual range.
-
-        Args:
-            training_means: `(N, dim)`, vectors of queries that the model was trained with: means,
-                of Gaussians with the log variance behind them, which tells more.
-            means: `(Q, dim)` of held-out queries of the same kind; training's own would lie too
-                near.
-            rank: directions of which the variance is kept; the rest share one.
-            seed: of the sample of held-out distances that is kept.
-
-        Returns:
-            A `KnownQueries`.
-
-        Raises:
-            ValueError: if shapes differ, a number is not finite, or there are fewer than 99
-                held-out queries: of so few, hardly one could be declined.
-        """
+        """Of vectors `(N, dim)` of training and `(Q, dim)` of at least 99 held-out queries of the
+        same kind: means, of Gaussians with the log variance behind them."""
         means = checks.matrix(means, "means")
         if len(means) < LEAST:
             raise ValueError(f"`means` must be of {LEAST} held-out queries; received {len(means)}")
@@ -231,22 +163,8 @@ class KnownQueries:
 
     def p_values(self, means):
         """How usual the vectors `(Q, dim)` of queries are, `(Q,)`, small for strange."""
-        return self._p_values(self.shape.distance(means))
-
-    def _p_values(self, distances):
-        nearer = np.searchsorted(self.kept, _stored(distances), side="left")
+        nearer = np.searchsorted(self.kept, _stored(self.shape.distance(means)), side="left")
         return (1 + len(self.kept) - nearer) / (len(self.kept) + 1)
-
-    def _strange(self, means, error):
-        """Which queries have p-values of at most `error`, `(Q,)` booleans."""
-        shape = self.shape
-        if not isinstance(shape, SeenTexts) or len(shape.seen) < SOME * NEAREST:
-            return self.p_values(means) <= error
-        # Some of the texts are no nearer than all: a query that they do not decline is known.
-        strange = self._p_values(shape.distance(means, SOME)) <= error
-        if strange.any():
-            strange[strange] = self.p_values(means[strange]) <= error
-        return strange
 
     def declined(self, means, words=None, unknown=None, error=ERROR):
         """Which queries the model does not know, `(Q,)` booleans; arguments as of `reasons`."""
@@ -254,19 +172,9 @@ class KnownQueries:
         return np.array([reason is not None for reason in found], bool)
 
     def reasons(self, means, words=None, unknown=None, error=ERROR):
-        """Why each query is declined, in words: a list of strings, None for a query that is known.
-
-        Args:
-            means: `(Q, dim)`.
-            words: `(Q,)`, the number of words of each query that name something; None for images.
-            unknown: for each query a list of its words that the tokenizer does not know; None where
-                it spells every word, and for images.
-            error: how many queries like the held-out ones may be declined for their vectors.
-
-        Raises:
-            ValueError: if `p_values` refuses the queries, or `error` is not between 0 and 1.
-        """
-        strange = self._strange(np.asarray(means), checks.share(error, "error"))
+        """Why each query is declined, in words, or None for a query that is known. `words` `(Q,)`
+        and `unknown` are of `zoo.confidence.words.unknown_words`, None for images."""
+        strange = self.p_values(means) <= checks.share(error, "error")
         return reasons(strange, words, unknown)
 
     def to_arrays(self):
@@ -304,11 +212,8 @@ class KnownQueries:
 
 
 def reasons(strange, words=None, unknown=None):
-    """Why each query is not understood, a list of strings and None.
-
-    `strange` `(Q,)` says whether its vector lies far from all that was learned; the other arguments
-    are those of `KnownQueries.reasons`.
-    """
+    """Why each query is not understood, a list of strings and None: its vector is strange, or words
+    are unknown, see `KnownQueries.reasons`."""
     found = []
     for query, is_strange in enumerate(strange):
         lost = [] if unknown is None else list(unknown[query])

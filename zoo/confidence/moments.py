@@ -13,47 +13,18 @@ _SAME = 1e-4  # relative difference of two sums over the same items, in any orde
 
 @dataclasses.dataclass(frozen=True)
 class GalleryMoments:
-    """First and second moments of `[g, ‖g‖²]` over the vectors g of a gallery.
+    """First and second moments of h = [g, ‖g‖²] over the vectors g of a gallery's search space."""
 
-    ```python
-    vectors = np.random.default_rng(0).normal(size=(100, 8))
-    zoo.confidence.GalleryMoments.of(vectors).count  # 100
-    ```
+    # A score is affine in h: −‖q − g‖² = −‖q‖² + aᵀh with a = [2q, −1], and qᵀg = aᵀh with a = [q,
+    # 0]. So its mean over the gallery is that function of E h, and its variance is aᵀ Cov(h) a.
+    # Written out for the squared distance, both exact, in D² operations per query where a scan
+    # costs n·D:   mean = −‖q‖² + 2 q·E g − E‖g‖²   variance = 4 qᵀ Cov(g) q − 4 q·Cov(‖g‖², g) +
+    # Var ‖g‖² Sums over parts add up: with S = Σ (h − E h)(h − E h)ᵀ and the difference δ of the
+    # means, S = S₁ + S₂ + n₁n₂/(n₁ + n₂) δδᵀ (Chan, Golub and LeVeque, COMPSTAT 1982).
 
-    They live in the space in which the gallery is searched (`zoo.search.SPACES`). There CSD is
-    −‖q − g‖² less a number of the query, W2² is ‖q − g‖², and the cosine is 1 − ‖q − g‖² / 2 of
-    unit vectors or their inner product.
-
-    Derivation. Write h = [g, ‖g‖²]. A score is an affine function of h,
-
-        −‖q − g‖² = −‖q‖² + aᵀh with a = [2q, −1],        qᵀg = aᵀh with a = [q, 0],
-
-    so its mean over the gallery is that function of E h, and its variance is aᵀ Cov(h) a. Written
-    out for the squared distance:
-
-        mean = −‖q‖² + 2 q·E g − E‖g‖²
-        variance = 4 qᵀ Cov(g) q − 4 q·Cov(‖g‖², g) + Var ‖g‖²
-
-    Both are exact. A query costs D² operations, where a scan of n items costs n·D.
-
-    Sums over shards add up. With n, E h and S = Σ (h − E h)(h − E h)ᵀ of two shards,
-    S = S₁ + S₂ + n₁n₂/(n₁ + n₂) δδᵀ, where δ is the difference of their means (Chan et al.).
-
-    Args:
-        count: number of items.
-        mean: `(dim + 1,)` float64, E h.
-        scatter: `(dim + 1, dim + 1)` float64, S, about the mean.
-
-    Raises:
-        ValueError: if shapes do not fit or a number is not finite.
-
-    Reference: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing
-        Sample Variances", COMPSTAT 1982.
-    """
-
-    count: int
-    mean: np.ndarray
-    scatter: np.ndarray
+    count: int  # number of items
+    mean: np.ndarray  # (dim + 1,), E h
+    scatter: np.ndarray  # (dim + 1, dim + 1), S, about the mean
 
     def __post_init__(self):
         mean, scatter = (np.asarray(x, np.float64) for x in (self.mean, self.scatter))
@@ -69,11 +40,8 @@ class GalleryMoments:
 
     @classmethod
     def of(cls, vectors):
-        """The moments of a gallery's vectors `(items, dim)`, in the search space.
-
-        Raises:
-            ValueError: if there is no item, the rank is not two or a number is not finite.
-        """
+        """The moments of a gallery's vectors `(items, dim)`; a ValueError if they are no finite
+        matrix."""
         vectors = np.asarray(vectors)
         if vectors.ndim != 2 or 0 in vectors.shape:
             raise ValueError(
@@ -118,17 +86,7 @@ class GalleryMoments:
         return self.scatter / self.count
 
     def squared_distance_scores(self, queries):
-        """Mean and variance of −‖q − g‖² over the gallery.
-
-        Args:
-            queries: `(queries, dim)`, in the search space.
-
-        Returns:
-            `(mean, variance)`, both `(queries,)` float64.
-
-        Raises:
-            ValueError: if the dimension differs.
-        """
+        """`(mean, variance)`, `(queries,)` each, of −‖q − g‖² of queries `(queries, dim)`."""
         centre, spread, cross, norm, total = self._about_mean
         q = self._queries(queries) - centre
         mean = -(q * q).sum(axis=1) - total
@@ -136,18 +94,15 @@ class GalleryMoments:
         return mean, np.maximum(variance, 0.0)
 
     def inner_product_scores(self, queries):
-        """Mean and variance of q·g over the gallery, arguments and results as above."""
+        """`(mean, variance)` of q·g, as above."""
         q = self._queries(queries)
         centre, spread, *_ = self._about_mean
         return q @ centre, np.maximum((products(q, spread) * q).sum(axis=1), 0.0)
 
     @functools.cached_property
     def _about_mean(self):
-        """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g.
-
-        About the mean no digits cancel, however far the gallery lies: ‖g − c‖² = ‖g‖² − 2 c·g +
-        ‖c‖² is affine in h, so all of it follows.
-        """
+        """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g: about the mean no digits
+        cancel."""
         last, spread = self.dim, self.covariance
         c, vectors, cross = self.mean[:last], spread[:last, :last], spread[:last, last]
         norm = spread[last, last] - 4 * c @ cross + 4 * c @ vectors @ c
@@ -181,40 +136,10 @@ class GalleryMoments:
 
 @dataclasses.dataclass(frozen=True)
 class GalleryIdentity:
-    """A gallery by its size and a few of its moments, whatever the order of its items.
+    """A gallery by its size and a few of its moments, whatever the order of its items."""
 
-    ```python
-    vectors = np.random.default_rng(0).normal(size=(100, 8)).astype("float32")
-    zoo.confidence.GalleryIdentity.of(vectors).size  # 100
-    ```
-
-    Attributes:
-        size: number of items.
-        summary: `GalleryMoments.summary()`; empty where items have no vectors.
-    """
-
-    size: int
-    summary: dict
-
-    @classmethod
-    def of(cls, vectors, moments=None):
-        """The identity of the vectors `(items, dim)` of a search space.
-
-        Args:
-            vectors: float32 is what is looked at.
-            moments: their `GalleryMoments`, if they exist already.
-
-        Raises:
-            ValueError: if the vectors are no finite matrix, or the moments are of another size.
-        """
-        vectors = np.asarray(vectors, np.float32)
-        moments = GalleryMoments.of(vectors) if moments is None else moments
-        if moments.count != len(vectors):
-            raise ValueError(
-                f"`moments` must be of the {len(vectors)} vectors; received those of "
-                f"{moments.count}"
-            )
-        return cls(len(vectors), moments.summary())
+    size: int  # number of items
+    summary: dict  # of `GalleryMoments.summary`; empty where items have no vectors
 
     @classmethod
     def of_index(cls, index):
@@ -222,16 +147,14 @@ class GalleryIdentity:
         moments = index.vector_moments
         return cls(len(index), {} if moments is None else moments.summary())
 
-    def difference(self, other):
-        """How another gallery differs, in words, or None if it is the same."""
-        if self.size != other.size:
-            return f"it has {other.size:,} items, not {self.size:,}"
-        if self.summary.get("dim") != other.summary.get("dim"):
-            return f"its vectors have {other.summary.get('dim')} dimensions"
+    def is_same(self, other):
+        """Whether it is the other gallery, up to the rounding of sums."""
+        if self.size != other.size or self.summary.keys() != other.summary.keys():
+            return False
         scale = abs(self.summary.get("mean_squared_norm", 0.0))
         for name, value in self.summary.items():
             # Squared lengths compare with squared lengths; all are of the same data.
             least = scale if "squared" in name or "variance" in name else scale**0.5
-            if abs(other.summary.get(name, np.inf) - value) > _SAME * max(abs(value), least):
-                return f"its {self.size:,} items are others"
-        return None
+            if abs(other.summary[name] - value) > _SAME * max(abs(value), least):
+                return False
+        return True

@@ -264,9 +264,7 @@ class Probes:
         return np.isin(labels[np.isin(labels, told)], self.caption_labels[~self.general])
 
     def take(self, images, captions):
-        """Probes of some images and captions, by their rows; an image stays whole with all
-        captions.
-        """
+        """Probes of some images and captions, by their rows; an image stays whole with all."""
         left_out = np.setdiff1d(np.arange(len(self.caption_labels)), captions)
         whole = self.whole
         if whole is not None:
@@ -307,11 +305,7 @@ class Probes:
         )
 
     def save(self, path):
-        """Writes one file, whole or not at all.
-
-        Raises:
-            InputError: if it cannot be written.
-        """
+        """Writes one file, whole or not at all; an InputError if it cannot be written."""
         arrays = {
             **{f"images_{name}": values for name, values in self.images.items()},
             **{f"captions_{name}": values for name, values in self.captions.items()},
@@ -319,12 +313,9 @@ class Probes:
             "caption_labels": self.caption_labels,
             "trained_on": np.asarray(self.trained_on, np.uint64),
         }
-        if self.caption_images is not None:
-            arrays["caption_images"] = self.caption_images
-        if self.whole is not None:
-            arrays["whole"] = self.whole
-        if self.general is not None:
-            arrays["general"] = self.general
+        for name in ("caption_images", "whole", "general"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
         for direction, known in self.known.items():
             arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
         fits = {direction: pack(one) for direction, one in self.fits.items()}
@@ -334,11 +325,7 @@ class Probes:
 
     @classmethod
     def load(cls, path):
-        """Reads what `save` wrote.
-
-        Raises:
-            InputError: if the file is missing or holds no probes; it says what is wrong.
-        """
+        """Reads what `save` wrote; an InputError says what is wrong with a file."""
         arrays = read_arrays(path)
         try:
             facts = json.loads(arrays.pop("facts").item())
@@ -391,11 +378,7 @@ def _halved(embedding):
 
 
 def contents_hash(path: str | os.PathLike) -> int:
-    """A number of 64 bits that tells a file's contents from others'.
-
-    Raises:
-        OSError: if it cannot be read.
-    """
+    """A number of 64 bits that tells a file's contents from others'."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8))
     return int.from_bytes(digest.digest(), "big")

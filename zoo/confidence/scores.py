@@ -15,39 +15,15 @@ _SAME = 1 - 1e-4  # cosine of an item and itself in half precision is above this
 
 @dataclasses.dataclass(frozen=True)
 class QueryScores:
-    """The scores of queries over a gallery, as far as a search knows them.
+    """The scores of queries over a gallery, as far as a search knows them: full rows give the
+    same."""
 
-    ```python
-    similarity = np.random.default_rng(0).normal(size=(5, 100))  # queries × gallery
-    zoo.confidence.QueryScores.of_matrix(similarity).top[:, 0]  # the best of each query
-    ```
-
-    A flat search, a graph and an inverted file give the best scores only. Mean and variance over
-    the whole gallery come from `GalleryMoments`, without a scan. `QueryScores.of_matrix` takes the
-    same numbers from full score rows and reads no others, so that a calibration on full rows gives
-    the same probabilities in front of an index.
-
-    Args:
-        top: `(queries, R)`, the best scores of each query, best first, higher is better. Of more
-            than 20 the first 20 are kept.
-        mean: `(queries,)`, of the query's scores over the whole gallery.
-        variance: `(queries,)`, likewise, divided by the number of items.
-        size: number of items in the gallery, or `(queries,)` numbers.
-        agreement: `(queries, ranks)`, see `zoo.confidence.agreement`, or None where the answers'
-            vectors are not known.
-        is_copy: `(queries, R)` booleans, answers that are copies of one before; None for none.
-
-    Raises:
-        ValueError: if shapes do not fit, a number is not finite, scores are not sorted, a
-            variance is negative or `size` is below R.
-    """
-
-    top: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
-    size: int | np.ndarray
-    agreement: np.ndarray | None = None
-    is_copy: np.ndarray | None = None
+    top: np.ndarray  # (queries, R), the best scores, best first, higher is better; 20 are kept
+    mean: np.ndarray  # (queries,), over the whole gallery, as of `GalleryMoments`
+    variance: np.ndarray  # (queries,), likewise, divided by the number of items
+    size: int | np.ndarray  # items in the gallery, or (queries,) numbers
+    agreement: np.ndarray | None = None  # (queries, ranks), of `agreement`; None without vectors
+    is_copy: np.ndarray | None = None  # (queries, R), answers that are copies of one before
 
     def __post_init__(self):
         top = checks.matrix(self.top, "top")
@@ -90,11 +66,9 @@ class QueryScores:
 
     @functools.cached_property
     def second(self):
-        """`(queries,)`, the score of the second answer.
-
-        Copies of the first are passed over: a picture that the gallery holds twice is no rival of
-        itself. Where no other is left it is the last score.
-        """
+        """`(queries,)`, the score of the second answer; copies of the first are passed over."""
+        # A picture that the gallery holds twice is no rival of itself. Without others: the last
+        # score.
         if self.is_copy is None or not self.is_copy.any():
             return self.top[:, min(1, self.top.shape[1] - 1)]
         others = np.where(self.is_copy[:, 1:], self.top[:, -1:], self.top[:, 1:])
@@ -102,19 +76,8 @@ class QueryScores:
 
     @classmethod
     def of_matrix(cls, similarity, keep=None, vectors=None, copies=None):
-        """The scores of full rows.
-
-        Args:
-            similarity: `(queries, items)`, higher is better.
-            keep: `(queries, items)` booleans, the items that take part; None for all.
-            vectors: `(items, dim)` of the gallery in its search space, for the agreement of
-                answers; None for none.
-            copies: of `zoo.confidence.agreement`.
-
-        Raises:
-            ValueError: if the matrix is not finite, a query keeps fewer than two items, or the
-                vectors are not as many as the items.
-        """
+        """The scores of full rows, of which `keep` take part; `vectors` `(items, dim)` of the
+        search space and `copies` are for the agreement of answers."""
         rows = checks.matrix(similarity, "similarity")
         keep = np.ones(rows.shape, bool) if keep is None else np.asarray(keep, bool)
         if keep.shape != rows.shape:
@@ -190,43 +153,20 @@ def dense(relevance, shape, name="relevance", like="of the shape of `similarity`
 
 
 def agreement(answers, centre, copies=None):
-    """The mean cosine of each query's first answer and those that follow it.
-
-    ```python
-    gallery = np.random.default_rng(0).normal(size=(100, 8))
-    zoo.confidence.agreement(gallery[None, :20], gallery.mean(axis=0))  # (1, 2)
-    ```
-
-    Where items of one kind lie together, the neighbours of a right answer are of its kind and a
-    wrong one stands alone among them. No score of the query says that. The vectors are those of the
-    search space (`zoo.search.SPACES`), seen from the gallery's mean, so that what all items have in
-    common does not count.
-
-    Args:
-        answers: `(queries, R, dim)`, the vectors of the best R answers, best first.
-        centre: `(dim,)`, the mean of the gallery's vectors, as of `GalleryMoments`; or
-            `(queries, dim)`, where each query has a gallery of its own.
-        copies: a cosine. Answers nearer than that to one before them are copies of it, and are
-            passed over: a gallery that holds a picture five times does not agree with itself, and
-            one that holds all of them twice is no fuller. None counts all answers.
-
-    Returns:
-        `(queries, ranks)` float64 in [−1, 1]: the mean over the answers 2 … r for r = 5 and 10,
-        as far as R reaches. Of copies the next r − 1 answers that are none take the place, as far
-        as there are; `copies` itself where all are copies.
-
-    Raises:
-        ValueError: if shapes do not fit or a number is not finite.
-
-    Relations: measured beside other signals in docs/confidence.md.
-    """
+    """The mean cosine of the first of answers `(queries, R, dim)` and those that follow it,
+    `(queries, ranks)`: over the answers 2 … r for r = 5 and 10, as far as R reaches."""
+    # Where items of one kind lie together, the neighbours of a right answer are of its kind and a
+    # wrong one stands alone among them. Vectors are seen from the gallery's mean `centre`, so that
+    # what all items have in common does not count. Answers nearer than the cosine `copies` to one
+    # before them are passed over: a gallery that holds a picture five times does not agree with
+    # itself. Of copies the next r − 1 answers that are none take the place; where all are copies it
+    # is `copies` itself.
     return beside_the_first(answers, centre, copies)[0]
 
 
 def beside_the_first(answers, centre, copies=None):
     """`(agreement, is_copy)` of answers: that of `agreement`, and `(queries, R)` booleans: the
-    answer is a copy of one before it. Arguments and errors as of `agreement`.
-    """
+    answer is a copy of one before it."""
     answers, centre = np.asarray(answers), np.asarray(centre)
     fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
     if not fits:
@@ -280,11 +220,8 @@ def cosines(first, second):
 
 
 def copy_threshold(vectors, share=0.999):
-    """The cosine from which two items are copies of one another, about the vectors' mean.
-
-    What the nearest neighbours of a `share` of these `(items, dim)` do not exceed; at least two
-    items that are known to be different.
-    """
+    """The cosine about the mean from which two items are copies of one another: what the nearest
+    neighbours of a `share` of these `(items, dim)`, which are different, do not exceed."""
     units = vectors - vectors.mean(axis=0)
     units = units / np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
     nearest = np.empty(len(units))

@@ -1,8 +1,9 @@
-"""The words of a question: which name something, their stems, whether they are few."""
+"""The words of a question: which name something, their stems, and how common they are."""
 
 import functools
 import unicodedata
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,16 @@ _LISTED = (
 )
 FUNCTION_WORDS = frozenset(_LISTED.split())
 
+FILE = "caption_bank.npz"
+
 MOST_WORDS = 3  # stems of a short question
 ARTICLES = ("a", "an", "the")
-IRREGULAR = {
-    "men": "man",
-    "women": "woman",
-    "children": "child",
-    "people": "person",
-    "feet": "foot",
-    "teeth": "tooth",
-    "geese": "goose",
-    "mice": "mouse",
-    "leaves": "leaf",
-    "knives": "knife",
-    "wolves": "wolf",
-    "shelves": "shelf",
-    "loaves": "loaf",
-    "buses": "bus",
-    "wives": "wife",
-    "calves": "calf",
-    "halves": "half",
-}
+_IRREGULAR = (
+    "men:man women:woman children:child people:person feet:foot teeth:tooth geese:goose "
+    "mice:mouse leaves:leaf knives:knife wolves:wolf shelves:shelf loaves:loaf buses:bus "
+    "wives:wife calves:calf halves:half"
+)
+IRREGULAR = dict(pair.split(":") for pair in _IRREGULAR.split())
 
 
 @functools.lru_cache(256)  # a question's are looked at by its preambles, its prior and the judge
@@ -46,18 +36,8 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def unknown_words(reader: Any, texts: Sequence[str]) -> tuple[np.ndarray, list[list[str]] | None]:
-    """How many words of texts name something, and which of those are not known.
-
-    Args:
-        reader: a tokenizer, or what is stored of one. Its `known_words` are its vocabulary; None,
-            or no such attribute, of one that spells every word out of pieces, as CLIP's and BERT's.
-        texts: strings, as they come.
-
-    Returns:
-        `(words, unknown)`, int `(len(texts),)`, and for each text the list of its unknown words,
-        normalised; None where every word is spelled. All words count, also those that are cut, but
-        for `FUNCTION_WORDS`.
-    """
+    """How many words of texts name something, and lists of those that `reader`, a tokenizer or what
+    is stored of one, does not know; None for these where it spells every word."""
     found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
     words, known = np.array([len(one) for one in found]), getattr(reader, "known_words", None)
     if known is None:
@@ -66,10 +46,7 @@ def unknown_words(reader: Any, texts: Sequence[str]) -> tuple[np.ndarray, list[l
 
 
 def stem(word: str) -> str:
-    """A word without its plural's ending.
-
-    Reference: Harman, "How effective is suffixing?", JASIS 1991, the S stemmer.
-    """
+    """A word without its plural's ending, by Harman's S stemmer (JASIS 1991)."""
     if word in IRREGULAR:
         return IRREGULAR[word]
     if len(word) > 4 and word.endswith("ies") and not word.endswith(("eies", "aies")):
@@ -88,8 +65,69 @@ def stems(text: str) -> list[str]:
 
 
 def is_short(text: str) -> bool:
-    """Whether a question is a few words, of which a prior is counted, and no sentence.
-
-    Up to three words that name something are few; a full stop makes a sentence of them.
-    """
+    """Whether a question is up to three words that name something, and no sentence with a full
+    stop."""
     return 1 <= len(stems(text)) <= MOST_WORDS and not text.rstrip().endswith(".")
+
+
+class CaptionBank:
+    """Which captioned photos hold which stems, of sorted stems: a prior for short questions."""
+
+    # The packaged bank is of MS COCO's val2017 captions (CC BY 4.0, see zoo/photos/CREDITS): no
+    # caption is in it. The photos of a stem are those from `starts` on, rising.
+
+    def __init__(self, stems, starts, photos, size):
+        self.stems, self.starts, self.photos = stems, np.asarray(starts), np.asarray(photos)
+        self.size = int(size)
+        self._row = {stem: row for row, stem in enumerate(stems)}
+
+    @classmethod
+    def of(cls, captions, photo_of, least=2):
+        """The bank of captions and the number of each one's photo, from 0; stems of fewer than
+        `least` photos are left out, such as misspelt words."""
+        found = {}
+        for caption, photo in zip(captions, photo_of, strict=True):
+            for stem in stems(caption):
+                found.setdefault(stem, set()).add(int(photo))
+        kept = sorted(stem for stem, photos in found.items() if len(photos) >= least)
+        lists = [np.array(sorted(found[stem]), np.uint16) for stem in kept]
+        starts = np.concatenate([[0], np.cumsum([len(one) for one in lists])])
+        return cls(kept, starts, np.concatenate(lists), max(photo_of) + 1)
+
+    def photos_with(self, stem):
+        """The numbers of the photos whose captions hold a stem."""
+        row = self._row.get(stem)
+        if row is None:
+            return np.empty(0, np.uint16)
+        return self.photos[self.starts[row] : self.starts[row + 1]]
+
+    def count(self, text):
+        """How many photos hold all the stems of a text; 0 of a text without any."""
+        lists = sorted((self.photos_with(stem) for stem in stems(text)), key=len)
+        if not lists:
+            return 0
+        return len(functools.reduce(lambda a, b: np.intersect1d(a, b, True), lists))
+
+    def save(self, path):
+        """Writes one file of arrays."""
+        np.savez_compressed(
+            path,
+            stems=np.frombuffer("\n".join(self.stems).encode(), np.uint8),
+            starts=self.starts.astype(np.int32),
+            photos=self.photos.astype(np.uint16),
+            size=self.size,
+        )
+
+    @classmethod
+    def load(cls, path):
+        """Reads what `save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            words = file["stems"].tobytes().decode().split("\n")
+            return cls(words, file["starts"], file["photos"], file["size"])
+
+
+@functools.cache
+def packaged_bank() -> CaptionBank:
+    """The bank that comes with the package."""
+    with resources.as_file(resources.files("zoo.confidence") / FILE) as path:
+        return CaptionBank.load(path)

@@ -12,13 +12,12 @@ from zoo import metrics
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
-from zoo.confidence.caption_bank import CaptionBank, packaged_bank
+from zoo.confidence.checks import one_of_each
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Fits, Trial
-from zoo.confidence.guarantees import one_of_each
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
-from zoo.confidence.words import stems
+from zoo.confidence.words import CaptionBank, packaged_bank, stems
 from zoo.embeddings.arrays import centres, length, take, thinned, unit
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS

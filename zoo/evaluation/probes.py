@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from zoo.confidence import Probes
-from zoo.confidence.caption_bank import packaged_bank
 from zoo.confidence.confidence import LEAST as LEAST_PROBES
 from zoo.confidence.probes import MOST, contents_hash
-from zoo.confidence.words import stems, unknown_words
+from zoo.confidence.words import packaged_bank, stems, unknown_words
 from zoo.data.loaders.own_pairs import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
@@ -191,7 +190,10 @@ def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes
         return None
     owners = np.repeat(np.arange(len(photos)), [len(told[photo.name]) for photo in photos])
     probes = probes_of_captioned(model, photos, texts, owners, GENERAL, towers)
-    fits = {side: dataclasses.replace(one, trials=()) for side, one in probes.fits.items()}
+    fits = {
+        side: dataclasses.replace(one, trials=(), most=one.ceiling)  # of other photos
+        for side, one in probes.fits.items()
+    }
     return dataclasses.replace(probes, fits=fits, general=np.ones(len(owners), bool))
 
 

@@ -59,6 +59,7 @@ class DualEncoder(keras.Model):
 
     Attributes:
         origin: the name or path by which `zoo.from_preset` found the model, else None.
+        origin_weights: the `zoo.models.presets.weights_mark` of then.
 
     Call arguments:
         inputs: a dict with `"images"`, `"captions"` (token ids or vectors) or both.
@@ -91,7 +92,7 @@ class DualEncoder(keras.Model):
         self.similarity = similarity
         self.loss = self._own_loss = loss
         self.trained_as_log_odds = trained_as_log_odds
-        self.origin = None
+        self.origin = self.origin_weights = None
         self.auxiliaries = list(auxiliaries)
         self.tokenizer = tokenizer
         self.uncertainty_measure = uncertainty_measure

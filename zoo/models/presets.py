@@ -1,5 +1,6 @@
 """Trained models by name or by folder."""
 
+import hashlib
 import importlib.util
 import os
 import pathlib
@@ -112,8 +113,7 @@ def from_preset(
         return hub_model(name_or_path, preprocessor)
     foreign = _foreign(name_or_path)
     if foreign is not None:
-        foreign.origin = str(name_or_path)
-        return foreign
+        return _named(foreign, name_or_path)
     path = preset_folder(name_or_path)
     if path is None or (path := path if path.is_file() else _model_path(path)) is None:
         if str(name_or_path) in list_presets():
@@ -131,9 +131,7 @@ def from_preset(
             f"{nearest(str(name_or_path), list(list_presets()))}"
         )
     if path.name == POINTS_FILE:
-        model = points_of(from_preset(whole_of(path)))
-        model.origin = str(name_or_path)
-        return model
+        return _named(points_of(from_preset(whole_of(path))), name_or_path)
     if path.is_file():
         check_whole(path)
     elif (path / CONFIG_FILE).stat().st_size > MOST_CONFIG:
@@ -149,8 +147,22 @@ def from_preset(
         raise InputError(f"{path}: not a model that this version can read: {reason}") from error
     if not isinstance(model, DualEncoder):
         raise InputError(f"{path}: expected a DualEncoder, received {type(model).__name__}")
-    model.origin = str(name_or_path)  # where its probes are
+    return _named(model, name_or_path)
+
+
+def _named(model, name):
+    """A model that knows where it came from, and so where its probes are."""
+    model.origin, model.origin_weights = str(name), weights_mark(model)
     return model
+
+
+def weights_mark(model: DualEncoder) -> bytes:
+    """A hash of some of each weight, which tells whether a model has changed since it was read."""
+    digest = hashlib.blake2b(digest_size=8)
+    for weight in model.weights:
+        values = np.asarray(weight.numpy()).reshape(-1)
+        digest.update(np.ascontiguousarray(values[:: max(1, values.size // 64)]).tobytes())
+    return digest.digest()
 
 
 def _foreign(name_or_path):

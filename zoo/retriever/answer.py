@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.confidence.judge import FIT, LIKELY, UNSURE, leading
+from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, headline, leading, list_sentence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,10 +84,8 @@ class Answer:
 
     def lines(self) -> list[str]:
         """What is printed: the verdict, and a line for each result."""
-        is_answer = self.verdict in (LIKELY, UNSURE)
-        probability = f" {self.probability:.2f}" if is_answer and self.probability else ""
         asked = "" if self.asked is None else f" (asked: {self.asked})"
-        lines = [f"{self.verdict}{probability}{asked}: {self.reason}"]
+        lines = [f"{headline(self.verdict, self.probability, self.wanted)}{asked}: {self.reason}"]
         names = self.names or list(map(str, self.ids))
         for rank, (score, name) in enumerate(zip(self.scores, names, strict=True)):
             fit = "    " if self.fits is None else f"{self.fits[rank]:.2f}"
@@ -135,6 +133,8 @@ class Everything:
         offset: how many of them are on the pages before this one.
         items: how many items of the gallery fit, near copies included.
         unfit: the expected share of these that does not fit; None where there is none.
+        least: the probability of fitting from which an item is on the list.
+        noun: what an item is.
     """
 
     answer: Answer
@@ -143,17 +143,16 @@ class Everything:
     offset: int
     items: int
     unfit: float | None
+    least: float = FIT
+    noun: str = "item"
 
     def __str__(self) -> str:
         """The page for a person."""
         first, *rows = self.answer.lines()
-        noun = "item" if self.total == 1 else "items"
-        lines = [first, f"{self.total:,} {noun} fit{'s' if self.total == 1 else ''}"]
-        if self.unfit is not None:
-            lines[-1] += f"; expect that {self.unfit:.0%} of the list does not"
-        if self.items > self.total:
-            lines[-1] += f". {self.items - self.total:,} near copies are not shown"
-        lines[-1] += "."
+        lines = [first]
+        if self.answer.verdict != NOT_UNDERSTOOD:
+            said = self.noun, self.total, self.items, self.unfit, self.least
+            lines.append(list_sentence(*said))
         for row, copies in zip(rows, self.copies, strict=True):
             more = f"  (+{copies} near {'copy' if copies == 1 else 'copies'})" if copies else ""
             lines.append(row + more)
@@ -195,11 +194,18 @@ def grouped(vectors: np.ndarray, copies: float) -> np.ndarray:
 
 
 def page_of(
-    answer: Answer, owner: np.ndarray, by: str = "score", offset: int = 0, limit: int = 100
+    answer: Answer,
+    owner: np.ndarray,
+    by: str = "score",
+    offset: int = 0,
+    limit: int = 100,
+    least: float = FIT,
+    noun: str = "item",
 ) -> Everything:
     """A page of an answer whose items all fit, best first; `owner` is of `grouped`.
 
-    `by` is one of `ORDERS`; `offset` shown items are passed over, at most `limit` shown.
+    `by` is one of `ORDERS`; `offset` shown items are passed over, at most `limit` shown; the others
+    are as of `Everything`.
 
     Raises:
         ValueError: if the order is unknown, by names that the items lack, or a number is negative.
@@ -231,4 +237,6 @@ def page_of(
         offset,
         len(owner),
         None if not len(owner) else float(1 - np.mean(answer.fits)),
+        least,
+        noun,
     )

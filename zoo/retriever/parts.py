@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from zoo.confidence import Probes
-from zoo.confidence.guarantees import numbered
+from zoo.confidence.checks import numbered
 from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.embeddings.arrays import length
@@ -19,14 +19,20 @@ HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
 
 
 def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
-    """`(DualEncoder, where it came from or None, how it is shown pictures)`."""
+    """`(DualEncoder, where it came from or None, how it is shown pictures)`.
+
+    A model whose weights have changed since it was read comes from nowhere: its probes are others.
+    """
     import zoo.training.registered  # noqa: F401
     from zoo.models import DualEncoder
-    from zoo.models.presets import from_preset, shown_pictures
+    from zoo.models.presets import from_preset, shown_pictures, weights_mark
 
     model = model if isinstance(model, DualEncoder) else from_preset(model)
     origin = getattr(model, "origin", None)
-    return model, origin, shown_pictures(model, origin)
+    shown = shown_pictures(model, origin)
+    if origin is not None and getattr(model, "origin_weights", None) != weights_mark(model):
+        origin = None
+    return model, origin, shown
 
 
 def probes_from(origin: Any) -> Probes | None:

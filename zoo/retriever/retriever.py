@@ -11,12 +11,12 @@ import numpy as np
 
 from zoo.cli.early import absolute
 from zoo.confidence import Confidence, GalleryIdentity, Probes
-from zoo.confidence.caption_bank import packaged_bank
+from zoo.confidence.calibrate import AtChanceError
 from zoo.confidence.fits import REFERENCE, priors
 from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
-from zoo.confidence.words import unknown_words
+from zoo.confidence.words import packaged_bank, unknown_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
 from zoo.embeddings.arrays import as_arrays, coordinates, length
@@ -142,6 +142,8 @@ class Retriever:
         if names is not None:
             retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
         retriever.note = _notes(training_note(paths, probes), retriever._hub_note())
+        if retriever.judge.at_chance:
+            warnings.warn(f"no probabilities: {retriever.judge.why_not}", stacklevel=2)
         return retriever
 
     @property
@@ -283,7 +285,7 @@ class Retriever:
             if count and self.index.own_space is not None:
                 vectors = self.index.answer_vectors(answer.ids[None])[0] - self.index.centre
                 owner = grouped(vectors, self.judge.copies)
-        return page_of(answer, owner, by, offset, limit)
+        return page_of(answer, owner, by, offset, limit, least, self.judge.noun)
 
     def add(
         self, items: Any, ids: Sequence[int] | None = None, names: Sequence[str] | None = None
@@ -626,7 +628,12 @@ class Retriever:
         try:
             confidence = self.probes.calibrate(self.index)
         except ValueError as error:
-            return Judge(why_not=str(error), known=self._known(), noun=_NOUNS[self.side])
+            return Judge(
+                why_not=str(error),
+                at_chance=isinstance(error, AtChanceError),
+                known=self._known(),
+                noun=_NOUNS[self.side],
+            )
         return self._judge_of(confidence)
 
     def _judge_of(self, confidence):
