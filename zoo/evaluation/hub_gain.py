@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from zoo.confidence.guarantees import halves, numbered
+from zoo.confidence.checks import halves, numbered
 from zoo.confidence.insertion import own_rows
 from zoo.confidence.probes import direction_of
 from zoo.embeddings.arrays import as_arrays, length, take, thinned
