@@ -337,6 +337,7 @@ class Probes:
                 {name: arrays.pop(f"{side}_{name}") for name in KEYS if f"{side}_{name}" in arrays}
                 for side in ("images", "captions")
             ]
+            fits = {name: {"most": None, **one} for name, one in facts.get("fits", {}).items()}
             known = {}
             for direction in DIRECTIONS:
                 prefix = f"known_{direction}_"
@@ -350,7 +351,7 @@ class Probes:
                 arrays.get("caption_images"),
                 measure=facts["measure"],
                 known=known,
-                fits=unpack(dict[str, Fits], facts.get("fits", {}), "fits"),
+                fits=unpack(dict[str, Fits], fits, "fits"),  # of older files without `most`
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),
                 whole=arrays.get("whole"),
