@@ -252,18 +252,17 @@ class Judge:
     def _how_many(self, verdict, fit, number):
         if number is None or self.by_class:
             return ""
-        noun = self.noun
+        noun, likely = self.noun, leading(fit)  # as many as a list of all that fits shows
+        number = max(number, likely)
         if number < 0.5:
             return f"Few {noun}s here fit, if any."
         is_sure = verdict == LIKELY
-        number = max(number, float(np.sum(fit)))  # those that are shown are in the gallery
         if number < 1.5:
             return f"About one {noun} here {'fits' if is_sure else 'may fit'}."
         about = f"bout {_rounded(number)} {noun}s here"
         if not is_sure:
             general = "The question is general: a" if number >= MANY else "A"
             return f"{general}{about} may fit; it is unclear which."
-        likely = leading(fit)  # what a list of all that fits shows
         if likely >= round(number):
             return f"A{about} fit."
         more = " and maybe more are" if likely == len(fit) else " are"
