@@ -137,7 +137,7 @@ def test_no_probability_is_above_what_the_likeliest_probes_have_shown():
     confidence = calibrate_on(index, queries[300:], own[300:])
     most = confidence.in_gallery.ceiling
     assert 0.3 < most < 0.98
-    scores = index.query_scores(own[:300], confidence.copies)  # each is its own question
+    scores = index.query_scores(own[:300], copies=confidence.copies)  # each is its own question
     assert expit(confidence.logit(scores)).max() > most
     assert confidence.probability(scores).max() == most
 

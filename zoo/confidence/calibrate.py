@@ -310,7 +310,7 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
         present,
         spread,
         int(wants.max()) + 1,
-        quality.ceiling(unseen, correct, numbers),
+        quality.ceiling(expit(logits), correct, wants),
     )
 
 
