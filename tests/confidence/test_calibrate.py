@@ -199,7 +199,7 @@ def test_bad_probes_are_refused(probes, change, message):
 @pytest.mark.parametrize("away", [0.0, 50.0])
 def test_all_right_and_all_wrong_teach_nothing(away):
     own, items = world(1, 100)[0], world(2, 500)[0]
-    queries = own + 0.35 * np.random.default_rng(0).normal(size=own.shape) if away else own
+    queries = own + 0.6 * np.random.default_rng(0).normal(size=own.shape) if away else own
     items = items if not away else np.concatenate([items, unit(queries)])
     index = Index.build(items, "cosine")
     with pytest.raises(ValueError, match=r"find their own item first among .* items: at least 3"):
