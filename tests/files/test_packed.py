@@ -23,10 +23,16 @@ class Inner:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Other:
+    seen: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Outer:
     name: str
     count: int
     inner: Inner | None
+    either: Inner | Other
     parts: tuple[Inner, ...]
     by_name: dict[str, Inner]
     plain: dict
@@ -40,6 +46,7 @@ def outer(**change):
         "name": "wörd",
         "count": 3,
         "inner": inner,
+        "either": Other(np.array([True, False])),
         "parts": (inner, Inner(np.zeros((0, 4), np.float16), 2.0)),
         "by_name": {"t2i": inner},
         "plain": {"dim": 4, "norm": 0.25},
@@ -61,11 +68,14 @@ def test_it_is_the_same_again():
         assert getattr(again, name) == getattr(value, name)
     np.testing.assert_array_equal(again.inner.values, value.inner.values)
     assert again.inner.twice == 1.0
+    assert isinstance(again.either, Other)
+    assert again.either.seen.dtype == bool
     assert again.parts[1].values.shape == (0, 4)
     assert again.parts[1].values.dtype == np.float16
     np.testing.assert_array_equal(again.by_name["t2i"].values, value.inner.values)
     again.inner.values[0, 0] = 9  # its own memory, not the text's
     assert unpack(Outer, stored(outer(inner=None))).inner is None
+    assert isinstance(unpack(Outer, stored(outer(either=value.inner))).either, Inner)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "i4", "i8", "u1", "u8", "?"])
@@ -106,6 +116,8 @@ NAN = base64.b64encode(np.array([np.nan, 0, 0, 0, 0, 0]).tobytes()).decode()
         (["inner", "scale"], float("nan"), "'scale' must be a finite number; found nan"),
         (["inner", "scale"], 0, "'scale' must be positive"),
         (["inner"], [], "'inner' must be an object; found list"),
+        (["either"], {"what": 1}, "'either' has no"),
+        (["either"], 7, "'either' must be an object; found int"),
         (["parts"], {}, "'parts' must be a list; found dict"),
         (["parts", 0], None, "'parts' must be an object; found NoneType"),
         (["by_name"], [], "'by_name' must be an object; found list"),

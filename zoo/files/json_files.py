@@ -88,9 +88,8 @@ def unpack(kind: Any, value: Any, name: str = "value") -> Any:
     """The inverse of `pack`: JSON values as a dataclass or another type as it is written at a
     field, which errors call `name`. Raises ValueError if something is missing, surplus, of another
     kind or not finite; or as the dataclass itself, which checks that its parts fit."""
-    if isinstance(kind, types.UnionType):  # of one kind and None
-        (kind,) = (one for one in typing.get_args(kind) if one is not type(None))
-        return None if value is None else unpack(kind, value, name)
+    if isinstance(kind, types.UnionType):
+        return _one_of(typing.get_args(kind), value, name)
     if dataclasses.is_dataclass(kind):
         return _dataclass(kind, value, name)
     if kind is np.ndarray:
@@ -104,6 +103,10 @@ def unpack(kind: Any, value: Any, name: str = "value") -> Any:
         if not math.isfinite(value):
             raise ValueError(f"{name!r} must be a finite number; found {value!r}")
         return float(value)
+    if kind is type(None):
+        if value is not None:
+            raise ValueError(f"{name!r} must be null; found {value!r}")
+        return None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"{name!r} must be of type {kind.__name__}; found {value!r}")
     return value
@@ -117,10 +120,25 @@ def _encode(value):
     raise TypeError(f"{type(value).__name__} has no place in a JSON file: {value!r}")
 
 
+def _one_of(kinds, value, name):
+    """A value that may be of several kinds: null, or the dataclass that has these fields."""
+    if value is None and type(None) in kinds:
+        return None
+    kinds = [kind for kind in kinds if kind is not type(None)]
+    if len(kinds) > 1 and isinstance(value, dict):
+        fitting = [kind for kind in kinds if _fields(kind) == set(value)]
+        kinds = fitting or kinds
+    return unpack(kinds[0], value, name)
+
+
+def _fields(kind):
+    return {field.name for field in dataclasses.fields(kind) if field.init}
+
+
 def _dataclass(kind, value, name):
     if not isinstance(value, dict):
         raise ValueError(f"{name!r} must be an object; found {type(value).__name__}")
-    expected = {field.name for field in dataclasses.fields(kind) if field.init}
+    expected = _fields(kind)
     for missing in sorted(expected - set(value)):
         raise ValueError(f"{name!r} has no {missing!r}")
     for surplus in sorted(set(value) - expected):
