@@ -40,7 +40,8 @@ def main(argv=None):
     with _private_folder():
         from demo import page
 
-        page.launch(page.build(*_shown(options)), options.host, options.port)
+        built = page.build(*_shown(options))
+        page.launch(built, options.host, options.port, options.allowed_host, options.root_path)
 
 
 def _shown(options):
@@ -104,6 +105,10 @@ def _parser():
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, help="port (default: the first free one from 7860)")
+    parser.add_argument(
+        "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"
+    )
+    parser.add_argument("--root-path", help="path under which a proxy serves it")
     return parser
 
 

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from demo import (
     api,
@@ -17,14 +18,14 @@ from demo import (
     trust_panel,
 )
 from demo.events import gr, guard_inputs
-from demo.guard import Guard, hosts_of
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import Service
 from demo.uncertainty_quality import UncertaintyQuality
-from zoo.retriever.connections import Connections
+from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, hosts_of
 
 _HERE = Path(__file__).parent
 _SESSIONS = 500  # visitors whose state is kept: 0.2 MB each, and their photos; Gradio's 10,000
+MAX_BODY, UPLOAD = 2**20, "/gradio_api/upload"  # bytes of a request that is no upload
 _SYSTEM_FONTS = ("ui-sans-serif", "system-ui", "sans-serif")
 
 
@@ -69,13 +70,17 @@ def build(gallery, metrics=None):
     return page
 
 
-def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
+def launch(
+    page, host="127.0.0.1", port=None, allowed_hosts=(), root_path=None, wait=True, quiet=False
+):
     """Serves a page.
 
     Args:
         page: of `build`.
         host: the address to listen on: this machine alone unless told otherwise.
         port: None takes the first that is free from 7860 on.
+        allowed_hosts: further names that it answers to, behind a proxy.
+        root_path: where a proxy has put it.
         wait: whether to serve until interrupted.
         quiet: whether to print no address.
 
@@ -83,7 +88,11 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         The address.
     """
     page.queue(default_concurrency_limit=4, max_size=256)
-    guard = Middleware(Guard, hosts_of(host), page.GRADIO_CACHE, page.title)
+    hosts = hosts_of(host, allowed_hosts)
+    limits = [
+        Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
+        Middleware(BoundedBody, most=MAX_BODY, but=(UPLOAD,)),  # which `max_file_size` bounds
+    ]
     _, address, _ = page.launch(
         server_name=host,
         server_port=port,
@@ -105,10 +114,11 @@ def launch(page, host="127.0.0.1", port=None, wait=True, quiet=False):
         theme=_theme(),
         css_paths=_HERE / "style.css",
         js=(_HERE / "page.js").read_text(encoding="utf-8"),
-        app_kwargs={"middleware": [guard]},
+        root_path=root_path,
+        app_kwargs={"middleware": limits},
     )
-    # Gradio lets nobody choose uvicorn's protocol; each new connection asks the settings for it.
-    page.server.config.http_protocol_class = Connections
+    # Gradio starts uvicorn without limits; each new connection asks the settings for them.
+    page.server.config.limit_concurrency = MAX_CONNECTIONS
     if not quiet:
         print(f"The demo is at {address} (Ctrl+C ends it)")
     threading.Thread(target=_measure, args=(page.service.quality,), daemon=True).start()

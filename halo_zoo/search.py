@@ -132,6 +132,10 @@ def parser():
     serve.add_argument(
         "--port", type=int, default=8000, help="port; 0 takes a free one (default 8000)"
     )
+    serve.add_argument(
+        "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"
+    )
+    serve.add_argument("--root-path", default="", help="path under which a proxy serves it")
     serve.add_argument("--model", help=_MOVED)
     return whole
 

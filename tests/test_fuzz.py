@@ -233,43 +233,6 @@ def _checkpoints(folder):
         resume.save(epoch)
 
 
-def _bodies(folder):
-    folder.mkdir()
-    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
-    body = {"data": ["a bird", None, 3, 1, [file]], "fn_index": 3, "session_hash": "s"}
-    (folder / "body.json").write_text(json.dumps(body))
-
-
-def _ask_the_guard(folder):
-    """What passes the guard is a bounded JSON object, and files in it are refused."""
-    from demo import guard, limits, uploads
-
-    path = folder / "body.json"
-    body, sent, passed = path.read_bytes() if path.is_file() else b"", [], []
-
-    async def app(scope, receive, send):
-        passed.append((await receive())["body"])
-
-    async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"host", b"localhost")]
-    scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/x", "headers": headers}
-    asked = guard.Guard(app, guard.hosts_of("127.0.0.1"), folder, "a title")
-    asyncio.run(asked({**scope}, receive, send))
-    if not passed:
-        assert sent[0]["status"] in (400, 413)
-        assert "\n" not in json.loads(sent[1]["body"])["detail"]
-        return
-    value = json.loads(passed[0])
-    uploads.check(folder, value)
-    for one in value.values():
-        limits.text(one)
-
-
 def _questions(folder):
     folder.mkdir()
     file = io.BytesIO()
@@ -340,7 +303,6 @@ READERS = {
         lambda f: toy_birds.generate(f, seed=3, num_classes=8, images_per_class=4, image_size=32),
         lambda f: cub.load(f, split="trainval", image_size=8, verbose=False),
     ),
-    "bodies": (_bodies, _ask_the_guard),
     "served bodies": (_questions, _ask_the_server),
 }
 CLEAR = (InputError, MissingPackageError, ValueError)

@@ -9,9 +9,11 @@
 | `GET /health` | `{"status": "ok", …}` |
 | `GET /` | a page on this, with a client, made of the schema; `GET /openapi.json` the schema |
 
-What is wrong with a request is `{"error": a sentence}`: 408 for one that does not come in time, 413
-for too large a body, 415 for another type than JSON, 422 for what cannot be asked, 503 where too
-many ask. Questions that come together are asked together; pictures are decoded one at a time.
+What is wrong with a request is `{"error": a sentence}`: 413 for too large a body, 415 for another
+type than JSON, 422 for what cannot be asked, 503 where too many pictures wait. uvicorn bounds the
+connections and the headers, Starlette the names of the server; neither bounds how long a request
+may take to come, which a proxy has to do (SECURITY.md). Questions that come together are asked
+together; pictures are decoded one at a time.
 """
 
 import asyncio
@@ -20,7 +22,7 @@ import dataclasses
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
@@ -41,8 +43,9 @@ from fastapi.exceptions import RequestValidationError  # noqa: E402
 from fastapi.responses import HTMLResponse, JSONResponse  # noqa: E402
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator  # noqa: E402
 from starlette.exceptions import HTTPException as StarletteHTTPException  # noqa: E402
+from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: E402
 
-from zoo.retriever.connections import Connections, Intake  # noqa: E402
+from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, hosts_of  # noqa: E402
 
 MAX_BODY = 16 * 2**20  # bytes; a picture is a third longer in base64
 MAX_PICTURES = 32  # that wait to be decoded
@@ -50,7 +53,6 @@ MAX_QUESTIONS = 256
 MAX_CHARACTERS = 2_000  # of a question
 MAX_K = 1_000
 GRACE = 2  # seconds that a request under way has after SIGTERM
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def _not_empty(text):
@@ -170,13 +172,12 @@ class Pictures:
             self.waiting -= 1
 
 
-def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> fastapi.FastAPI:
+def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.FastAPI:
     """The server as an ASGI application.
 
     Args:
         retriever: what answers.
-        hosts: names in a request's Host header that are answered, which keeps pages of other sites
-            from asking a server of this machine; None for all.
+        hosts: names in a request's Host header that are answered, of `hosts_of`.
     """
     app = fastapi.FastAPI(
         title="Halo Zoo",
@@ -209,6 +210,7 @@ def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> f
         except ValueError as error:
             return _error(422, str(error))
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health", summary="Whether it answers, and about what")
     async def health() -> Any:
         return await asyncio.to_thread(_health, retriever)  # which may have to calibrate
@@ -220,7 +222,8 @@ def application(retriever: Retriever, hosts: tuple[str, ...] | None = None) -> f
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(StarletteHTTPException, _refused)
     app.add_exception_handler(Exception, _failed)
-    app.add_middleware(Intake, hosts=hosts, most=MAX_BODY)
+    app.add_middleware(BoundedBody, most=MAX_BODY)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     return app
 
 
@@ -252,7 +255,7 @@ def serve(options: Any) -> None:
     """`halo search serve`: answers until it is told to end.
 
     Args:
-        options: with `folder`, `model`, `host` and `port`.
+        options: with `folder`, `model`, `host`, `port`, `allowed_host` and `root_path`.
 
     Raises:
         InputError: if the folder cannot be read, or the address is taken.
@@ -263,10 +266,11 @@ def serve(options: Any) -> None:
             retriever.ask("a" if retriever.side == "images" else np.zeros((8, 8, 3), "uint8"), 1)
         except ValueError as error:  # before a client finds out
             raise InputError(f"{options.folder}: {error}") from error
-        hosts = _LOOPBACK if options.host in _LOOPBACK else None
+        hosts = hosts_of(options.host, options.allowed_host)
         config = uvicorn.Config(
             application(retriever, hosts),
-            http=Connections,
+            root_path=options.root_path,
+            limit_concurrency=MAX_CONNECTIONS,
             log_level="warning",
             timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=30,
@@ -290,6 +294,10 @@ def _error(status, sentence):
 
 
 async def _not_valid(request, error):
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        said = f"received {kind!r}" if kind else "it is missing"
+        return _error(415, f"the header Content-Type must be application/json; {said}")
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     if first["type"] == "json_invalid":
