@@ -23,6 +23,7 @@ from studies.seed_table import Column
 from studies.sweeps import SWEEPS
 from zoo import cli, plots
 from zoo.cli import setting
+from zoo.files.written import Written
 
 FOLDS = ("val1", "val2", "val3")  # Xian's, of CUB's 150 training classes
 
@@ -99,6 +100,7 @@ def draw(settings, folds):
     curves = SWEEPS[settings.sweep].curves
     found = curves and sweep_curves.points(curves, settings, folds)
     if found:
+        Written(settings.out).claim("figure.png")
         plots.save(sweep_curves.plot(curves, found), settings.out / "figure.png")
 
 

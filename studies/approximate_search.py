@@ -24,6 +24,7 @@ from zoo import cli, metrics, similarities
 from zoo.cli import setting
 from zoo.embeddings.arrays import total_variance
 from zoo.files import write_text
+from zoo.files.written import Written
 
 EXACT = {"Mean only": "squared_euclidean", "2-Wasserstein": "squared_wasserstein_2", "CSD": "csd"}
 
@@ -43,6 +44,7 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    Written(settings.out).claim("results.json")
     model, split = opened.opened(settings.run, settings.data_dir, settings.smoke)
     encoded = opened.gaussians(settings.run, model, split)
     results = {

@@ -28,6 +28,7 @@ from zoo.cli import setting
 from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder, write_text
+from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.cider_score import VARIANTS
 
@@ -49,6 +50,8 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    drawn = ("retrieved.png", "positives.png", "asp_at.png", "asp.png")
+    Written(settings.out).claim("figures.json", *drawn)
     results = {"precision_at": {}, "histories": {}}
     semantic = summary = None
     ranked = {}

@@ -42,6 +42,7 @@ from zoo.cli import setting
 from zoo.data import captions as texts
 from zoo.errors import InputError
 from zoo.files import RunFolder, write_text
+from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity
 from zoo.plots.ellipses import items_of
 
@@ -76,6 +77,7 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    Written(settings.out).claim("figure.png", "figure.json")
     figure, numbers = FIGURES[settings.figure](settings)
     settings.out.mkdir(parents=True, exist_ok=True)
     plots.save(figure, settings.out / "figure.png")

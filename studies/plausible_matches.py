@@ -24,6 +24,7 @@ from zoo import cli, metrics, plots
 from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files import write_text
+from zoo.files.written import Written
 from zoo.plots.style import new_figure, show_image, styled, with_minus
 
 SHOWN = 5  # matches of a caption that are drawn as pictures; captions are all told
@@ -52,6 +53,8 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    pages = [f"{end}_{side}.png" for end in ("high", "low") for side in ("images", "captions")]
+    Written(settings.out).claim("items.json", *pages)
     model, split = opened.opened(settings.run, settings.data_dir, settings.smoke)
     if split.picture is None:
         raise InputError(f"--run {settings.run}: expected a run on pictures; it reads features")

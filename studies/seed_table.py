@@ -13,6 +13,7 @@ from studies import queue
 from studies.statistics import mean_and_deviation
 from zoo.cli import setting
 from zoo.files import RunFolder, write_text
+from zoo.files.written import Written
 
 DIRECTIONS = ("i2t", "t2i")
 
@@ -79,6 +80,7 @@ def publish(settings, *parts):
         *parts: texts in Markdown, one below the other.
     """
     text = "\n".join(parts)
+    Written(settings.out).claim("table.md")
     write_text(settings.out / "table.md", text)
     print(text)
 

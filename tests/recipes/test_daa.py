@@ -107,6 +107,7 @@ def test_figures_of_the_paper_from_runs(birds, tmp_path, capsys):
         "figures.json",
         "positives.png",
         "retrieved.png",
+        "written.json",
     }
     for side in ("i2t", "t2i"):
         curve = found["precision_at"]["birds"][side]
