@@ -11,6 +11,7 @@ from zoo.evaluation.runs import data_of
 from zoo.files.atomic import atomic, write_text
 from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object, write_json
+from zoo.files.written import Written
 from zoo.models import Tower
 from zoo.models.presets import from_preset
 
@@ -31,10 +32,12 @@ def write(
     into the files that the loader `vectors` reads; a description of them for `zoo.data.open`.
 
     Files of the same model and data are taken as they are. Raises InputError where the folder has
-    those of another, or the model has no single vector for an item.
+    those of another, or files of these names that this program did not write, or the model has no
+    single vector for an item.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    names = {"images": "images.npy", "captions": "captions.npy", "pairs": "pairs.npy"}
+    names |= {name: f"{name}.txt" for name in ("labels", "splits", "texts", "paths")}
     if pairs is None:
         moved = {} if data_dir is None else {"root": str(data_dir)}
         described = {**data_of(model), **moved}
@@ -49,6 +52,7 @@ def write(
                 f"those of {facts['model']} over {described}. Choose another folder, or delete it"
             )
     else:
+        Written(folder).claim(_FACTS, *names.values())
         opened = from_preset(model)
         if pairs is not None:  # shown as the model itself wants pictures
             tower = Tower(opened, "images")
@@ -57,8 +61,6 @@ def write(
             described = {"image_size": tower.image_size, **shown, **described}
         write_json(folder / _FACTS, facts)
         _write(opened, described, folder)
-    names = {"images": "images.npy", "captions": "captions.npy", "pairs": "pairs.npy"}
-    names |= {name: f"{name}.txt" for name in ("labels", "splits", "texts", "paths")}
     there = {key: str(folder / name) for key, name in names.items() if (folder / name).exists()}
     return {"loader": "vectors", **there}
 
