@@ -27,11 +27,13 @@ def probes(options):
     from zoo.evaluation.retrieval import encode
     from zoo.evaluation.runs import open_run
     from zoo.files import RunFolder
+    from zoo.files.written import Written
 
+    if options.out is not None and not RunFolder(options.out).is_run:
+        Written(options.out).claim(RunFolder(options.out).probes_path.name)
     model, train = open_run(options.run, options.data_dir, "train")
     _, validation = open_run(options.run, options.data_dir, "validation")
     out = options.out or RunFolder.existing(options.run).path
-    out.mkdir(parents=True, exist_ok=True)
     seen = encode(model, validation.records, validation.source)
     try:
         found = make_probes(
