@@ -156,7 +156,7 @@ def _source(command):
     command.add_argument(
         "--shard-size", type=int, default=4096, help="items per Parquet file (default 4096)"
     )
-    command.add_argument("--batch-size", type=int, default=64, help="items per batch (default 64)")
+    command.add_argument("--batch-size", type=int, default=16, help="items per batch (default 16)")
 
 
 def _follows(command):

@@ -60,7 +60,7 @@ def test_a_missing_package_is_one_sentence(tmp_path):
 
     model = zoo.from_preset("toy_birds_pfe")
     encoder = model.caption_encoder
-    norm = keras_hub.layers.RMSNormalization()
+    norm = keras_hub.layers.RMSNormalization(encoder.output["mean"].shape[-1])
     output = {**encoder.output, "mean": norm(encoder.output["mean"])}
     hub = type(model)(model.image_encoder, type(encoder)(encoder.input, output), model.similarity)
     hub.save(tmp_path / "hub.keras")
@@ -104,7 +104,7 @@ def test_the_line_and_the_block_in_a_fresh_environment(tmp_path):
 
 def _asked(process, address, seconds=300):
     """What a demo answers to a question, as soon as it answers."""
-    data = json.dumps({"data": ["riding horses on the beach", 3]}).encode()
+    data = json.dumps({"data": ["riding horses on the beach", None, 3]}).encode()
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     end = time.monotonic() + seconds
     while time.monotonic() < end:

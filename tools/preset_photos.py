@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import zoo
+from tools import preset_towers
 from tools.packaged_photos import LICENCES
 from tools.preset import card_of, said_by
 from zoo import training
@@ -178,6 +179,7 @@ def save(settings, options):
     whole, points = (options.out / name for name in NAMES)
     card |= measured(model, folder, probes)
     zoo.save_preset(model, whole, card, half_precision="int8", files=[small / FILE])
+    preset_towers.main([str(whole)])
     model = points_of(model)
     card |= {"system": model.name, **measured(model, folder, probes.of_points())}
     save_points(points, whole.name, card)

@@ -57,7 +57,7 @@ class Tower:
         self,
         model: Any,
         side: str,
-        batch_size: int = 64,
+        batch_size: int = 16,
         mode: str | None = None,
         crop_fraction: float | None = None,
     ):

@@ -90,7 +90,7 @@ def build(options):
         folder = built.parts_for(written, lambda folder: continues(folder, identity))
         parts = _encoded(options, tower, items, folder)
         made = {name: getattr(options, name) for name in _REMEMBERED}
-        _index(options, written, parts, made)
+        _index(options, written, parts, made, tower.model)
         _tell_skipped(written, parts)
 
 
@@ -192,8 +192,8 @@ def _encoded(options, tower, items, folder, dtype="float32"):
     return collection.encode(items, tower, folder, *made)
 
 
-def _index(options, written, parts, made=None):
-    model = from_preset(options.model)
+def _index(options, written, parts, made=None, model=None):
+    model = from_preset(options.model) if model is None else model
     similarity = model.similarity
     if options.similarity is not None:
         similarity = similarities.get(options.similarity, model)

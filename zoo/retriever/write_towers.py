@@ -17,10 +17,11 @@ from zoo.files.json_files import read_object
 from zoo.files.written import Written
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
+from zoo.retriever import packed_towers
+from zoo.retriever.packed_towers import TOLERANCE, differs
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
 from zoo.search import scoring
 
-TOLERANCE = 1e-4  # to Keras, of values above 1 relative to them
 _ASKING = {"images": "captions", "captions": "images"}
 
 
@@ -47,14 +48,9 @@ def write_towers(
     folder.mkdir()
     asking = _ASKING[index.description["side"]]
     try:
-        sides, not_written = {}, {}
-        for side in (asking, _ASKING[asking]):
-            try:
-                sides[side] = _write(folder, Tower(model, side, **resizing))
-            except InputError as error:  # a missing package is one too
-                not_written[side] = error
-        if asking in not_written:
-            raise not_written[asking]
+        sides = packed_towers.unpack(model, resizing, folder)
+        if sides is None:
+            sides = write_sides(folder, model, asking, resizing)
         facts = {
             "version": VERSION,
             "sides": sides,
@@ -67,6 +63,19 @@ def write_towers(
     except InputError as error:
         return None, str(error)
     return name, None
+
+
+def write_sides(folder, model, asking, resizing):
+    """Writes both towers, that of the questions first; the facts of each side that was written.
+    An InputError if the side that asks cannot be."""
+    sides = {}
+    for side in (asking, _ASKING[asking]):
+        try:
+            sides[side] = _write(folder, Tower(model, side, **resizing))
+        except InputError:  # a missing package is one too
+            if side == asking:
+                raise
+    return sides
 
 
 def _write(folder, tower):
@@ -86,20 +95,20 @@ def _write(folder, tower):
     frozen_towers = towers_of(model, image_size=facts.get("size"))
     (one,) = (found for found in frozen_towers if found.side == side)
     path, inputs = folder / facts["file"], one.example(model)
-    expected, differs = one.expected(inputs), True
+    expected, why_not = one.expected(inputs), True
     if twin is not None and not one.is_recurrent:
         # Padded to the longest text of its batch only, a question costs half. Encoders that take
         # one length alone fail in many ways.
         spec = tf.TensorSpec((None, None), one.spec.dtype, one.spec.name)
         texts = [np.trim_zeros(row, "b")[None] for row in inputs]
         with contextlib.suppress(Exception):
-            differs = _differs(path, one._replace(spec=spec), texts, expected)
-    if not differs:
+            why_not = _differs(path, one._replace(spec=spec), texts, expected)
+    if not why_not:
         twin.enable_padding(pad_id=0, pad_token="")
     else:
-        differs = _differs(path, one, [inputs], expected)
-    if differs:
-        raise InputError(differs)
+        why_not = _differs(path, one, [inputs], expected)
+    if why_not:
+        raise InputError(why_not)
     if twin is not None:
         twin.save(str(folder / TOKENIZER))
     return {**facts, "reads": tower.reads, "measure": tower.measure}
@@ -118,8 +127,7 @@ def _differs(path, tower, batches, expected):
     move_weights_out(path)
     forward = open_onnx(path)
     found = joined([forward({tower.side: batch}) for batch in batches])
-    for key, values in expected.items():
-        error = np.max(np.abs(found[key] - values) / np.maximum(1, np.abs(values)), initial=0)
-        if not error <= TOLERANCE:
-            return f"the {key} of {tower.side} by onnxruntime differs by {error:.2g}"
-    return None
+    error = differs(found, expected)
+    if error <= TOLERANCE:
+        return None
+    return f"the embedding of {tower.side} by onnxruntime differs by {error:.2g}"
