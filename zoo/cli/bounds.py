@@ -31,7 +31,6 @@ BY_KIND = {
 }
 DTYPES = ("float32", "float16")  # of vectors in shards
 RESAMPLES = 500  # of the bootstrap
-DIVISIONS = 5  # of the test queries, each used both ways
 
 
 class Bounds(NamedTuple):
