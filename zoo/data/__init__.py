@@ -44,6 +44,7 @@ from zoo.data.text.vocabulary_tokenizer import VocabularyTokenizer, read_vocabul
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
 from zoo.files import images
+from zoo.former import lookup
 
 __all__ = [
     "LOADERS",
@@ -88,3 +89,5 @@ __all__ = [
     "word_tokenizer",
     "write_skipped",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions
