@@ -20,5 +20,8 @@ def built():
     if PRESET not in zoo.list_presets():
         pytest.skip("this checkout has no preset of photos")
     images = packaged_vectors(weights_sha256(zoo.from_preset(PRESET)))
-    names = [path.name for path in zoo.data.packaged_photos()]
+    photos = zoo.data.packaged_photos()
+    if images is None:
+        images = zoo.Tower(PRESET, "images").of_files(photos)
+    names = [path.name for path in photos]
     return zoo.Retriever.build(PRESET, images, names=names), images
