@@ -30,20 +30,29 @@ from zoo.data.records.sources import Features, Pictures
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.environment import cache_folder
+from zoo.training.settings import (
+    CUB_CAPTIONS,
+    CUB_SPLITS,
+    IMAGE_WEIGHTS,
+    UNSAID,
+    check_weights,
+)
 
 import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.CUBSettings):
+class Settings(training.RetrievalSettings):
     """Settings chosen on val1 to val3 of the crops; `toy` is for a quick look at Toy Birds."""
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
+    captions: Path | None = setting(None, CUB_CAPTIONS)
     out: Path = differs(Path("runs/birds"))
     system: Literal[(*birds_systems.BUILDERS, "pfe")] = setting("pcme", "system to train")
     points: Path | None = setting(
         None, "for pfe: run folder of points that were trained on the same data"
     )
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
+    held_out: Literal[CUB_SPLITS] = differs(
         "test", help="classes to evaluate on; choose settings on val1 to val3"
     )
     validation: Literal["val1", "val2", "val3"] | None = setting(
@@ -90,6 +99,7 @@ class Settings(training.CUBSettings):
 
     def __post_init__(self):
         super().__post_init__()
+        check_weights(self, "image_weights", self.backbone)
         if self.views < 1:
             raise ValueError(f"--views must be at least 1; received {self.views}")
         if (self.system == "pfe") != (self.points is not None):
@@ -101,13 +111,25 @@ class Settings(training.CUBSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return training.train(
-        settings, data(settings), build, fit, measure_more=measure_cost, report=plots.draw_run
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return training.finish(
+        run, **settings.evaluation(), measure_more=measure_cost, report=plots.draw_run
     )
 
 
 def data(settings):
-    return settings.of_cub(validation=settings.validation)
+    return settings.data(
+        "cub",
+        "toy_birds",
+        captions=settings.captions,
+        validation=settings.validation,
+        **settings.pictures(),
+    )
 
 
 def build(settings, train):

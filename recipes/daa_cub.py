@@ -18,21 +18,19 @@ from pathlib import Path
 from typing import Literal
 
 import daa_training
-from zoo import cli, encoders, training
+from zoo import cli, encoders
 from zoo.cli import AS_DEFAULT, differs, setting
 from zoo.data import batches
+from zoo.training.settings import CUB_CAPTIONS, CUB_HELD_OUT, CUB_SPLITS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(daa_training.DAASettings, training.CUBSettings):
+class Settings(daa_training.DAASettings):
     """The settings for CUB, those of PCME where the paper has none of its own."""
 
+    captions: Path | None = setting(None, CUB_CAPTIONS)
     out: Path = differs(Path("runs/daa_cub"))
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
-        "test",
-        help="classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to "
-        "choose settings on, val1 to val3",
-    )
+    held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
     backbone: Literal[encoders.CONVOLUTIONAL] = differs("resnet50")
     dim: int = differs(512)
     scale: float = differs(
@@ -52,7 +50,8 @@ class Settings(daa_training.DAASettings, training.CUBSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return daa_training.train(settings, settings.of_cub(), batches.class_pairs)
+    data = settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
+    return daa_training.train(settings, data, batches.class_pairs)
 
 
 if __name__ == "__main__":

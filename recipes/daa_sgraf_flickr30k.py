@@ -99,7 +99,13 @@ def main(argv=None):
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data(settings))
         return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    return training.train(settings, data(settings), build, fit, report=plots.draw_run)
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
 def data(settings):

@@ -10,14 +10,16 @@ from zoo.data import captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.errors import InputError, require
+from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DAASettings(training.PretrainedSettings):
+class DAASettings(training.RetrievalSettings):
     """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
 
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
     daa_weight: float = setting(
         1000.0,
         "weight of semantic precision (DAA); 0: the base model",
@@ -119,6 +121,7 @@ class DAASettings(training.PretrainedSettings):
 
     def __post_init__(self):
         super().__post_init__()
+        check_weights(self, "image_weights", self.backbone)
         if self.warm_up_epochs > self.pre_training_epochs:
             raise ValueError("--pre-training-epochs must not be below --warm-up-epochs")
 
@@ -159,13 +162,13 @@ def train(settings, data, pairs):
         pairs: function of `zoo.data.batches` that makes the batches.
     """
     require("keras_hub", extra="text")  # for BERT, before the data are read
-    return training.train(
-        settings,
-        data,
-        build,
-        lambda settings, run: fit(settings, run, pairs),
-        report=plots.draw_run,
-    )
+    run = training.start(settings, data)
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run, pairs)
+    return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
 def fit(settings, run, pairs):

@@ -51,8 +51,14 @@ def train(settings, data):
     if settings.ensemble:
         folder = RunFolder.open(settings.out, settings, data=data)
         return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    return training.train(
-        settings, data, build, fit, measure_more=measure_sets, report=plots.draw_run
+    run = training.start(settings, data)
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return training.finish(
+        run, **settings.evaluation(), measure_more=measure_sets, report=plots.draw_run
     )
 
 

@@ -11,6 +11,7 @@ from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.files.images import RESIZES
 from zoo.layers.slot_attention import NORMALIZE_OVER
 from zoo.losses.ranking import MINING
+from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
 
 FEATURES = ("resnet152", "regions", "resnext_bert")
 NETWORKS = {"resnet152": "resnet152", "resnext_bert": "resnext101_32x8d"}
@@ -59,9 +60,10 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.PretrainedSettings):
+class Settings(training.RetrievalSettings):
     """The paper's settings for COCO; `toy` is what runs on Toy Scenes."""
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
     out: Path = differs(Path("runs/dive_coco"))
     ensemble: tuple[str, ...] = setting((), "finished runs to average instead of training")
     method: Literal["dive", "pvse"] = setting("dive", "what makes the sets: slots or PIE-Net")
@@ -216,6 +218,8 @@ class Settings(training.PretrainedSettings):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, protocol[name])
         super().__post_init__()
+        without = self.ensemble or self.features == "regions"
+        check_weights(self, "image_weights", None if without else self.network)
         if not 0 <= self.warm_up_epochs <= self.epochs:
             raise ValueError("--epochs must not be below --warm-up-epochs")
         if not 0 <= self.frozen_epochs <= self.epochs:
@@ -227,10 +231,6 @@ class Settings(training.PretrainedSettings):
     def crop(self):
         """The random parts of `--crop-and-flip`."""
         return RandomCrop(area=(PROTOCOLS[self.features].smallest_part, 1.0))
-
-    @property
-    def pretrained(self):
-        return None if self.ensemble or self.features == "regions" else self.network
 
     @property
     def network(self):

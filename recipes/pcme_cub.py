@@ -21,16 +21,27 @@ from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.training.settings import (
+    CUB_CAPTIONS,
+    CUB_HELD_OUT,
+    CUB_SPLITS,
+    IMAGE_WEIGHTS,
+    UNSAID,
+    check_weights,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.CUBSettings):
+class Settings(training.RetrievalSettings):
     """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
 
     default_backbone: ClassVar[str] = "resnet50"
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
+    captions: Path | None = setting(None, CUB_CAPTIONS)
     out: Path = differs(Path("runs/pcme_cub"))
+    held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
         None, "image encoder; default: that of the weights' file name, else resnet50", toy="tiny"
     )
@@ -133,14 +144,11 @@ class Settings(training.CUBSettings):
 
     def __post_init__(self):
         super().__post_init__()
+        check_weights(self, "image_weights", self.network)
         if self.squash_variance and not self.variance_attention:
             raise ValueError("--squash-variance squashes the branch of --variance-attention")
         if self.crop_and_flip and self.cache_features and self.warm_up_epochs:
             raise ValueError("--crop-and-flip needs --no-cache-features: stored features are whole")
-
-    @property
-    def pretrained(self):
-        return self.network
 
     @property
     def network(self):
@@ -155,11 +163,17 @@ def main(argv=None):
 
 
 def data(settings):
-    return settings.of_cub()
+    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
 
 
 def train(settings, data):
-    return training.train(settings, data, build, fit, report=plots.draw_run)
+    run = training.start(settings, data)
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
 def build(settings, train):

@@ -53,16 +53,16 @@ def train(settings, data, prepare=lambda run: None, measure_more=None, make=None
         measure_more: function `(run, model) -> dict` of further results.
     """
     # The weights of the last epochs are averaged, so there is no best one to choose.
-    return training.train(
-        settings,
-        data,
-        make or build,
-        fit,
-        prepare=prepare,
-        measure_more=measure_more,
-        select="last" if settings.averaged_epochs else None,
-        report=plots.draw_run,
-    )
+    run = training.start(settings, data, "last" if settings.averaged_epochs else None)
+    if run.finished:
+        return training.show(run)
+    prepare(run)
+    with run.replicas():
+        model = (make or build)(settings, run.train)
+        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
+    more = {"measure_more": measure_more, "report": plots.draw_run}
+    return training.finish(run, **settings.evaluation(), **more)
 
 
 def tokenizer(settings, records):

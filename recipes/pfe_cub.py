@@ -20,14 +20,23 @@ from zoo import cli, encoders, metrics, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, toy_birds
 from zoo.data.pipeline.augmentation import Augmentation
+from zoo.training.settings import (
+    CUB_CAPTIONS,
+    CUB_SPLITS,
+    IMAGE_WEIGHTS,
+    UNSAID,
+    check_weights,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.CUBSettings):
+class Settings(training.RetrievalSettings):
     """Settings for CUB; `toy` is what runs on Toy Birds."""
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
+    captions: Path | None = setting(None, CUB_CAPTIONS)
     out: Path = differs(Path("runs/pfe_cub"))
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = differs(
+    held_out: Literal[CUB_SPLITS] = differs(
         "test",
         help="classes to evaluate on; choose settings on val1 to val3, without --validation",
     )
@@ -64,6 +73,7 @@ class Settings(training.CUBSettings):
 
     def __post_init__(self):
         super().__post_init__()
+        check_weights(self, "image_weights", self.backbone)
         if self.more_classes and self.data_dir is not None:
             raise ValueError(f"--more-classes are drawn: no --data-dir; received {self.data_dir}")
         if self.validation != "none" and self.held_out != "test":
@@ -96,9 +106,13 @@ def main(argv=None):
 
 
 def data(settings):
-    return settings.of_cub(
+    return settings.data(
+        "cub",
+        "toy_birds",
+        captions=settings.captions,
         validation=None if settings.validation == "none" else settings.validation,
         more_classes=settings.more_classes or None,
+        **settings.pictures(),
     )
 
 

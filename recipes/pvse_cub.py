@@ -20,15 +20,26 @@ from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
+from zoo.training.settings import (
+    CUB_CAPTIONS,
+    CUB_HELD_OUT,
+    CUB_SPLITS,
+    IMAGE_WEIGHTS,
+    UNSAID,
+    check_weights,
+)
 
 import keras
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.CUBSettings):
+class Settings(training.RetrievalSettings):
     """PVSE's settings in PCME's comparison on CUB; `toy` is what runs on Toy Birds."""
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
+    captions: Path | None = setting(None, CUB_CAPTIONS)
     out: Path = differs(Path("runs/pvse_cub"))
+    held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet50", "image encoder", source="PCME, appendix C.2", toy="tiny"
     )
@@ -81,13 +92,25 @@ class Settings(training.CUBSettings):
         0.1, "share of words left out", source="PCME, appendix C.2", toy=0.3
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        check_weights(self, "image_weights", self.backbone)
+
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    run = training.start(settings, data(settings))
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run)
     more = measure_sets if settings.method == "pvse" else None
-    return training.train(
-        settings, settings.of_cub(), build, fit, measure_more=more, report=plots.draw_run
-    )
+    return training.finish(run, **settings.evaluation(), measure_more=more, report=plots.draw_run)
+
+
+def data(settings):
+    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
 
 
 def build(settings, train):

@@ -9,6 +9,7 @@ from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.losses.ranking import MINING
+from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
 
 import keras
 
@@ -17,11 +18,12 @@ SIMILARITIES = ("wasserstein_2", "kl", "reverse_kl", "min_kl")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripletSettings(training.PretrainedSettings):
+class TripletSettings(training.RetrievalSettings):
     """The settings of Pishdad et al., 2022, which are VSE++'s and VSRN's; `toy` is for scenes."""
 
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
+    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
     features: Literal["pictures", "regions"] = setting(
         "pictures", "features that are read of an image"
     )
@@ -102,16 +104,14 @@ class TripletSettings(training.PretrainedSettings):
 
     def __post_init__(self):
         super().__post_init__()
+        network = self.backbone if self.features == "pictures" else None
+        check_weights(self, "image_weights", network)
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
             raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
         if self.fine_tuning_epochs and self.features == "regions":
             raise ValueError(
                 "--fine-tuning-epochs are of a network over pictures; regions have none"
             )
-
-    @property
-    def pretrained(self):
-        return self.backbone if self.features == "pictures" else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,14 +214,16 @@ def train(settings, loader, build, prepare=lambda settings, model: model):
         prepare: function of the settings and the model that gives the model to fit in its place,
             with the same weights.
     """
+    run = training.start(settings, data(settings, loader))
+    if run.finished:
+        return training.show(run)
+    with run.replicas():
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        fit(settings, run, prepare(settings, run.model))
+    return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
-    def fit(settings, run):
-        fit_phases(settings, run, prepare(settings, run.model))
 
-    return training.train(settings, data(settings, loader), build, fit, report=plots.draw_run)
-
-
-def fit_phases(settings, run, model):
+def fit(settings, run, model):
     """The sum of all hinges first, then the hardest negatives; the network over pictures last."""
     warm_up, rate = settings.warm_up_epochs, settings.learning_rate
     hinges = losses.TripletRanking(settings.margin, mining="sum")

@@ -10,12 +10,21 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-from zoo.training.settings import RankingSettings
+from zoo.training.settings import RunSettings
 
 SENTENCES = Path(__file__).with_name("paper_sentences.toml")
 CODE = "released code"
 # How a machine works, not what it learns.
 NO_SETTINGS = {"jobs", "run", "skip_bad", "cache_features"}
+OF_DAA = {  # flags of every retrieval model; the paper's where DAA is on
+    "daa_weight",
+    "smooth_ap_weight",
+    "daa_temperature",
+    "semantic_temperature",
+    "daa_samples",
+    "semantics",
+    "asp",
+}
 COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 
 
@@ -52,7 +61,7 @@ def found(commands):
     Args:
         commands: `[(title, settings)]`, instances or classes of settings.
     """
-    every_run = {field.name for field in dataclasses.fields(RankingSettings)} | NO_SETTINGS
+    every_run = {field.name for field in dataclasses.fields(RunSettings)} | OF_DAA | NO_SETTINGS
     values = {}
     for title, settings in commands:
         without_daa = not getattr(settings, "daa_weight", 0)

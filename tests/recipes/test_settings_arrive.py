@@ -5,6 +5,7 @@ line of golden/settings.txt; `WRITE` writes it again.
 """
 
 import collections
+import contextlib
 import dataclasses
 import importlib
 import os
@@ -87,20 +88,18 @@ def test_every_number_arrives(name, tmp_path, monkeypatch):
     caught = {}
 
     def kept(run, phases, pairs, optimizer, seed=0, order=None):
-        caught.update(phases=phases, pairs=pairs, optimizer=optimizer)
+        caught.update(model=run.model, phases=phases, pairs=pairs, optimizer=optimizer)
         raise DoneError
 
-    def started(settings, described, build, fit, **_):
-        train = data.open(described, "train")
-        caught.update(model=build(settings, train), train=train)
-        model, splits = caught["model"], (train, train)
-        run = types.SimpleNamespace(
-            model=model, train=train, validation=train, without_backbone=lambda: (model, splits)
-        )
-        fit(settings, run)
+    def started(settings, described, select=None):
+        train = caught["train"] = data.open(described, "train")
+        run = types.SimpleNamespace(finished=False, train=train, validation=train)
+        run.replicas = contextlib.nullcontext
+        run.without_backbone = lambda: (run.model, (train, train))
+        return run
 
     monkeypatch.setattr(training, "fit", kept)
-    monkeypatch.setattr(training, "train", started)
+    monkeypatch.setattr(training, "start", started)
     with pytest.raises(DoneError):
         recipe.main([*flags, f"--out={tmp_path / 'run'}"])
     lines = [f"{name}: {line}" for line in arrived(caught, marks)]

@@ -135,7 +135,7 @@ def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():
         stream = types.SimpleNamespace(steps_per_epoch=10)
         patch.setattr(vse_coco.Settings, "stream", lambda *given: stream)
         patch.setattr(triplet_training, "collapse_check", lambda *given: None)
-        triplet_training.fit_phases(settings, run, model)
+        triplet_training.fit(settings, run, model)
     assert phases == [
         ("sum_of_hinges", 6, False),
         ("semi_hard", 18, False),

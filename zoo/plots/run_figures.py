@@ -19,7 +19,7 @@ from zoo.training import Run, read_history
 def draw_run(run: Run, results: dict[str, Any], split: EncodedSplit, model: DualEncoder) -> None:
     """Writes the figures of a finished run into its folder: `draw`, and the curves of training.
 
-    For `report=` of `zoo.training.train` and `finish`.
+    For `report=` of `zoo.training.finish`.
 
     Args:
         run: whose test split was evaluated.

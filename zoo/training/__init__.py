@@ -6,6 +6,7 @@ from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.checks import CollapseCheck, CollapseWarning, FiniteCheck
 from zoo.training.execution import Execution, distribute, in_micro_batches, on_one_device
+from zoo.training.finishing import finish, finish_ensemble, show
 from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
     LayerwiseAdamP,
@@ -22,22 +23,15 @@ from zoo.training.phases import (
     drop_after,
     fit,
 )
-from zoo.training.recipe import finish, finish_ensemble, show, train
 from zoo.training.resume import Resume, fit_phase
 from zoo.training.run import Run, start
-from zoo.training.settings import (
-    CUBSettings,
-    PretrainedSettings,
-    RetrievalSettings,
-    RunSettings,
-)
+from zoo.training.settings import RetrievalSettings, RunSettings
 from zoo.training.strategies import strategy, synchronize_batch_normalization
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
 
 __all__ = [
     "AdamP",
     "BestEpoch",
-    "CUBSettings",
     "CollapseCheck",
     "CollapseWarning",
     "Execution",
@@ -47,7 +41,6 @@ __all__ = [
     "LayerwiseAdamW",
     "LayerwiseRates",
     "Phase",
-    "PretrainedSettings",
     "Resume",
     "RetrievalSettings",
     "Run",
@@ -75,7 +68,6 @@ __all__ = [
     "start",
     "strategy",
     "synchronize_batch_normalization",
-    "train",
 ]
 
 __getattr__ = lookup(__name__)  # names of earlier versions

@@ -30,13 +30,13 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
     is wrong with the data shows before anything is trained.
 
     ```python
-    run = training.start(settings, data(settings))
+    run = zoo.training.start(settings, data(settings))
     if run.finished:
-        return training.show(run)
+        return zoo.training.show(run)
     with run.replicas():
-        model = run.model = build(settings, run.train)
-        fit(settings, run, model)
-    return training.finish(run, **settings.evaluation())
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
+        zoo.training.fit(run, phases, stream, optimizer, settings.seed)
+    return zoo.training.finish(run, **settings.evaluation(), report=zoo.plots.draw_run)
     ```
 
     Args:

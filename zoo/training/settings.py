@@ -19,6 +19,14 @@ OWN = "own"  # the similarity that the model was trained with
 
 
 UNSAID = ""  # the weights of a backbone, where nobody has said which
+# Help of fields that several recipes have.
+IMAGE_WEIGHTS = "'imagenet', a local file, or none; required with --data-dir"
+CUB_CAPTIONS = "text_c10 folder or archive; default: in --data-dir"
+CUB_HELD_OUT = (
+    "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
+    "settings on, val1 to val3"
+)
+CUB_SPLITS = ("test", "seen_test", "val1", "val2", "val3")
 
 
 def check_weights(settings: Any, name: str, network: str | None) -> None:
@@ -79,8 +87,16 @@ class RunSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingSettings(RunSettings):
-    """The flags that add semantic precision (DAA) to a recipe."""
+class RetrievalSettings(RunSettings):
+    """What to read, how much of it to show the model, semantic precision (DAA), and how to rank in
+    the end.
+
+    ```python
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(zoo.training.RetrievalSettings):
+        dim: int = zoo.cli.setting(512, "of the embedding", source="PCME, section 4")
+    ```
+    """
 
     daa_weight: float = setting(0.0, "weight of semantic precision (DAA) in the loss; 0: none")
     smooth_ap_weight: float = setting(
@@ -103,30 +119,6 @@ class RankingSettings(RunSettings):
         "cider", "semantic similarity of captions, for DAA and ASP"
     )
     asp: bool = setting(False, "measure ASP, the average semantic precision, after each epoch")
-
-    def ranking_terms(self):
-        """The terms that these flags add to a model, for `DualEncoder.with_auxiliaries`."""
-        samples, tau = self.daa_samples or None, self.daa_temperature
-        precision = losses.SemanticPrecision(tau, self.semantic_temperature)
-        smooth_ap = losses.SmoothAveragePrecision(tau)
-        return [
-            losses.AuxiliaryRanking(loss, weight, samples, self.seed)
-            for loss, weight in ((precision, self.daa_weight), (smooth_ap, self.smooth_ap_weight))
-            if weight
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RetrievalSettings(RankingSettings):
-    """What to read, how much of it to show the model, and how to rank in the end.
-
-    ```python
-    @dataclass(frozen=True, kw_only=True)
-    class Settings(zoo.training.RetrievalSettings):
-        dim: int = zoo.cli.setting(512, "of the embedding", source="PCME, section 4")
-    ```
-    """
-
     skip_bad: bool = setting(False, "leave out unreadable records of the data, and count them")
     held_out: Literal["test", "val"] = setting(
         "test", "split to evaluate on; choose settings on val"
@@ -162,6 +154,17 @@ class RetrievalSettings(RankingSettings):
                 by_name.check_name(name)
             except ValueError as error:
                 raise ValueError(f"--test-similarities: {error}") from error
+
+    def ranking_terms(self):
+        """The terms that these flags add to a model, for `DualEncoder.with_auxiliaries`."""
+        samples, tau = self.daa_samples or None, self.daa_temperature
+        precision = losses.SemanticPrecision(tau, self.semantic_temperature)
+        smooth_ap = losses.SmoothAveragePrecision(tau)
+        return [
+            losses.AuxiliaryRanking(loss, weight, samples, self.seed)
+            for loss, weight in ((precision, self.daa_weight), (smooth_ap, self.smooth_ap_weight))
+            if weight
+        ]
 
     def pictures(self) -> dict[str, Any]:
         """The options of a loader of pictures, for `data`; defaults are left out."""
@@ -239,51 +242,3 @@ class RetrievalSettings(RankingSettings):
             "annotations_dir": self.annotations_dir,
             "instances": instances if instances and instances.is_file() else None,
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class PretrainedSettings(RetrievalSettings):
-    """Pictures read by a network of ImageNet, whose weights must be said with real data.
-
-    ```python
-    @dataclass(frozen=True, kw_only=True)
-    class Settings(zoo.training.PretrainedSettings):
-        backbone: str = zoo.cli.setting("resnet50", "of pictures", source="PCME, section 4")
-    ```
-    """
-
-    image_weights: str | None = setting(
-        UNSAID, "'imagenet', a local file, or none; required with --data-dir"
-    )
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_weights(self, "image_weights", self.pretrained)
-
-    @property
-    def pretrained(self) -> str | None:
-        """The name of the network that the weights are of, or None where none is used."""
-        return self.backbone
-
-
-@dataclass(frozen=True, kw_only=True)
-class CUBSettings(PretrainedSettings):
-    """CUB-200-2011, whose classes are split, and its captions.
-
-    ```python
-    @dataclass(frozen=True, kw_only=True)
-    class Settings(zoo.training.CUBSettings):
-        backbone: str = zoo.cli.setting("resnet50", "of pictures", source="PCME, section 4")
-    ```
-    """
-
-    captions: Path | None = setting(None, "text_c10 folder or archive; default: in --data-dir")
-    held_out: Literal["test", "seen_test", "val1", "val2", "val3"] = setting(
-        "test",
-        "classes to evaluate on: the unseen ones, held-out images of the seen ones, or, to choose "
-        "settings on, val1 to val3",
-    )
-
-    def of_cub(self, **options: Any) -> dict[str, Any]:
-        """What is read: CUB, or Toy Birds without data; see `data`."""
-        return self.data("cub", "toy_birds", captions=self.captions, **options, **self.pictures())

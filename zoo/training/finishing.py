@@ -1,4 +1,4 @@
-"""A recipe from start to end: train, evaluate, write down, print."""
+"""The end of a run: evaluate, write down, print."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -11,52 +11,7 @@ from zoo.data import datasets
 from zoo.evaluation.printing import show_results
 from zoo.files import RunFolder
 from zoo.training.history import read_history
-from zoo.training.run import Run, check_benchmark, start
-
-
-def train(
-    settings: Any,
-    data: dict[str, Any],
-    build: Callable,
-    fit: Callable,
-    prepare: Callable | None = None,
-    measure_more: Callable | None = None,
-    select: str | None = None,
-    report: Callable | None = None,
-) -> dict[str, Any] | None:
-    """A recipe from start to end: the data, the model, its phases, the evaluation.
-
-    ```python
-    def main(argv=None):
-        settings = zoo.cli.parse(Settings, argv, description=__doc__)
-        return zoo.training.train(
-            settings, settings.data("cub", "toy_birds"), build, fit, report=zoo.plots.draw_run
-        )
-    ```
-
-    Args:
-        settings: a `RetrievalSettings`.
-        data: what to read, a description for `zoo.data.open`.
-        build: function `(settings, train split) -> DualEncoder`.
-        fit: function `(settings, run)` that trains `run.model`, by `zoo.training.fit`.
-        prepare: function of the run that may replace its splits.
-        measure_more: function `(run, model) -> dict` of further results.
-        select: see `zoo.training.start`.
-        report: see `finish`.
-
-    Returns:
-        The results, as `finish`.
-    """
-    run = start(settings, data, select)
-    if run.finished:
-        return show(run)
-    if prepare is not None:
-        prepare(run)
-    with run.replicas():
-        model = build(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
-    return finish(run, **settings.evaluation(), measure_more=measure_more, report=report)
+from zoo.training.run import Run, check_benchmark
 
 
 def finish(
