@@ -13,8 +13,7 @@ import zoo
 from zoo.cli import OneLineParser, run
 from zoo.confidence.probes import DIRECTIONS
 from zoo.errors import InputError
-from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrated, measure
+from zoo.evaluation.calibration import Answers, calibrated, measure
 from zoo.files import RunFolder
 
 # Where the data lie is each user's own, and Toy Birds' further classes are to train on alone: who

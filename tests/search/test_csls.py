@@ -14,7 +14,7 @@ from zoo.embeddings.arrays import take
 from zoo.embeddings.csls import NEIGHBOURS, CorrectedSpace
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
-from zoo.evaluation.hub_gain import hub_gain
+from zoo.evaluation.gallery import hub_gain
 from zoo.search import Index, scoring
 from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
 

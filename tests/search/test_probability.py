@@ -8,7 +8,7 @@ from zoo import similarities as S
 from zoo.confidence import Confidence, GalleryMoments, QueryScores
 from zoo.embeddings.arrays import take
 from zoo.errors import InputError
-from zoo.evaluation.answers import item_vectors
+from zoo.evaluation.gallery import item_vectors
 from zoo.search import Index, storage
 
 

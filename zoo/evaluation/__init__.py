@@ -1,7 +1,6 @@
 """Evaluates a model on a split: encodes it, ranks, and measures retrieval and uncertainty."""
 
-from zoo.evaluation.answers import Answers
-from zoo.evaluation.calibration import calibrate_run, calibrated
+from zoo.evaluation.calibration import Answers, calibrate_run, calibrated
 from zoo.evaluation.printing import print_results, show_results
 from zoo.evaluation.probes import general_probes, make_probes, probes_of_captioned
 from zoo.evaluation.results import measure

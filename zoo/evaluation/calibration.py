@@ -1,20 +1,29 @@
-"""How sure a run's answers are: calibrated by probes on its test gallery, and measured there."""
+"""A run's answers and how sure they are, calibrated by probes and measured on its test split."""
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from zoo.confidence import Confidence, Probes, abstention_auc, confidence_quality
+from zoo import metrics
+from zoo.confidence import (
+    Confidence,
+    Probes,
+    QueryScores,
+    abstention_auc,
+    confidence_quality,
+)
 from zoo.data.records.sources import Split
+from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.evaluation import known, retrieval
-from zoo.evaluation.answers import Answers, gallery_of
-from zoo.evaluation.fits import LEAST as LEAST_CAPTIONED
-from zoo.evaluation.fits import Captioned, learn_fits, with_fits
-from zoo.evaluation.probes import make_probes
-from zoo.evaluation.relevance import sentence_vectors
+from zoo.evaluation.fits import learn_fits, with_fits
+from zoo.evaluation.gallery import gallery_of, item_vectors
+from zoo.evaluation.probes import captioned_of, make_probes
 from zoo.files import RunFolder
 from zoo.metrics import bootstrap, kind_of_gain
+from zoo.metrics.blocks import row_blocks
 from zoo.models import DualEncoder
 
 RESAMPLES = 400  # of the queries, for the interval of nAUC
@@ -23,7 +32,119 @@ ERROR = 0.1
 # The penalty of the weights is this over the queries. Of 0, 1, 3, 10 and 30 the greatest carried
 # over best from seen classes to unseen ones and cost little within one split (docs/confidence.md).
 SHRINKAGE = 30
-MOST_CAPTIONED = 1000  # photos that teach what else fits
+_IN_BLOCK = 2**22  # similarities; features are made of them in float64
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """A model's answers to the queries of one direction, those that have a match.
+
+    ```python
+    encoded = zoo.evaluation.encode(model, split.records, split.source)
+    answers = zoo.evaluation.Answers.of(encoded, model.similarity, "t2i")
+    answers.correct.mean()  # Recall@1
+    ```
+
+    Attributes:
+        scores: their `QueryScores` over the gallery.
+        ranks: `(Q,)`, of each query's best match, 1 = first; ties count against the model.
+        uncertainty: `(Q,)`, logarithm of the queries' measure, or None for points.
+        num_items: of the gallery.
+    """
+
+    scores: QueryScores
+    ranks: np.ndarray
+    uncertainty: np.ndarray | None
+    num_items: int
+
+    @classmethod
+    def of(
+        cls,
+        encoded: retrieval.EncodedSplit,
+        similarity: Callable,
+        direction: Literal["i2t", "t2i"],
+        most: int | None = None,
+        seed: int = 0,
+        pairs: Any = None,
+        copies: float | None = None,
+    ) -> "Answers":
+        """The answers of an encoded split.
+
+        Args:
+            encoded: an `EncodedSplit`.
+            similarity: the layer or function to rank by.
+            direction: `"i2t"` or `"t2i"`.
+            most: take so many queries at most, drawn at random.
+            seed: of the draw.
+            pairs: the similarities of all images and captions, if they exist already.
+            copies: of `zoo.confidence.agreement`; a calibration knows its own.
+
+        Raises:
+            ValueError: if no query has a match, or a similarity is not finite.
+        """
+        records = encoded.records
+        if pairs is None:
+            # Of a few queries only their own rows are computed.
+            pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
+        labels, others = records.image_labels, records.caption_labels
+        queries, gallery, uncertainty = encoded.images, encoded.captions, None
+        if direction == "t2i":
+            labels, others, pairs = others, labels, pairs.transposed()
+            queries, gallery = gallery, queries
+        vectors = item_vectors(gallery, similarity)
+        chosen = np.flatnonzero(np.isin(labels, others))
+        if not len(chosen):
+            raise ValueError("no query has a match")
+        if most is not None and len(chosen) > most:
+            rng = np.random.default_rng(seed)
+            chosen = np.sort(rng.choice(chosen, most, replace=False))
+        if len(chosen) < len(labels):
+            pairs = pairs.take(chosen, np.arange(len(others)))
+        queries = {name: np.asarray(values)[chosen] for name, values in queries.items()}
+        if encoded.measure_name is not None and has_uncertainty(queries):
+            uncertainty = np.asarray(log_uncertainty(queries, encoded.measure_name), float)
+        pairs = pairs.kept()
+        relevance = metrics.LabelRelevance(labels[chosen], others)
+        ranks = metrics.rank_queries(pairs, relevance).best_rank
+        blocks = [
+            QueryScores.of_matrix(rows, vectors=vectors, copies=copies)
+            for _, rows in row_blocks(pairs, max(1, _IN_BLOCK // pairs.shape[1]))
+        ]
+        return cls(QueryScores.concatenate(blocks), ranks, uncertainty, pairs.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def correct(self) -> np.ndarray:
+        """`(Q,)`, whether the first answer is a match."""
+        return self.ranks == 1
+
+    @property
+    def signals(self) -> dict[str, np.ndarray]:
+        """What tells without a calibration how sure an answer is, by name: `(Q,)` arrays."""
+        best = self.scores.top[:, 0]
+        uncertainty = {} if self.uncertainty is None else {"uncertainty": -self.uncertainty}
+        return {
+            **uncertainty,
+            "best_score": best,
+            "best_minus_mean": best - self.scores.mean,
+        }
+
+    def take(self, queries: ArrayLike) -> "Answers":
+        """Some of the queries."""
+        return Answers(
+            self.scores.take(queries),
+            self.ranks[queries],
+            None if self.uncertainty is None else self.uncertainty[queries],
+            self.num_items,
+        )
+
+    def halves(self, seed: int) -> tuple["Answers", "Answers"]:
+        """The queries in two halves, drawn at random."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        middle = (len(order) + 1) // 2
+        return self.take(order[:middle]), self.take(order[middle:])
 
 
 def fitted(answers: Answers) -> Confidence:
@@ -153,41 +274,6 @@ def calibrate_run(
             found = _by_probes(probes, model, encoded, direction, seed)
         results[direction] = {**found, "half_of_test": _by_halves(answers, seed)}
     return results
-
-
-def captioned_of(
-    encoded: retrieval.EncodedSplit,
-    split: Split,
-    similarity: Callable,
-    model: DualEncoder,
-    probes: Probes,
-) -> Captioned | None:
-    """What a split that training has not seen teaches of other items than the wanted one."""
-    records = encoded.records
-    enough = records.num_images >= LEAST_CAPTIONED
-    several = enough and np.median(np.bincount(records.caption_image)) >= 2
-    if not several or split.true_matches is not None or not reads_texts(model, records):
-        return None
-    photos = np.arange(min(records.num_images, MOST_CAPTIONED))
-    rows = np.flatnonzero(np.isin(records.caption_image, photos))
-    texts = [str(records.captions[row]) for row in rows]
-    return Captioned(
-        {name: np.asarray(value)[photos] for name, value in encoded.images.items()},
-        {name: np.asarray(value)[rows] for name, value in encoded.captions.items()},
-        np.asarray(records.caption_image)[rows],
-        texts,
-        sentence_vectors(texts),
-        similarity,
-        model.tower("captions").of_texts,
-        records.name,
-        {direction: probes.items(direction) for direction in ("t2i", "i2t")},
-    )
-
-
-def reads_texts(model: DualEncoder, records: Any) -> bool:
-    """Whether a model is asked in words, and the captions of a split are words."""
-    has_words = len(records.captions) and isinstance(records.captions[0], (str, np.str_))
-    return bool(has_words) and model.tokenizer is not None and not model.reads_caption_vectors
 
 
 def _by_probes(probes, model, encoded, direction, seed):

@@ -22,8 +22,7 @@ from zoo.embeddings.arrays import centres, length, take, thinned, unit
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS
 from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
-from zoo.evaluation.answers import gallery_of, space_of
-from zoo.evaluation.hub_gain import Gain
+from zoo.evaluation.gallery import Gain, gallery_of, space_of
 from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import (
     relevance,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +215,41 @@ def with_own(
             f"classes; received {len(own.image_labels)}"
         )
     return before.beside(own)
+
+
+def captioned_of(
+    encoded: EncodedSplit,
+    split: Split,
+    similarity: Callable,
+    model: DualEncoder,
+    probes: Probes,
+) -> Captioned | None:
+    """What a split that training has not seen teaches of other items than the wanted one."""
+    records = encoded.records
+    enough = records.num_images >= LEAST
+    several = enough and np.median(np.bincount(records.caption_image)) >= 2
+    if not several or split.true_matches is not None or not reads_texts(model, records):
+        return None
+    photos = np.arange(min(records.num_images, MOST_PHOTOS))
+    rows = np.flatnonzero(np.isin(records.caption_image, photos))
+    texts = [str(records.captions[row]) for row in rows]
+    return Captioned(
+        {name: np.asarray(value)[photos] for name, value in encoded.images.items()},
+        {name: np.asarray(value)[rows] for name, value in encoded.captions.items()},
+        np.asarray(records.caption_image)[rows],
+        texts,
+        sentence_vectors(texts),
+        similarity,
+        model.tower("captions").of_texts,
+        records.name,
+        {direction: probes.items(direction) for direction in ("t2i", "i2t")},
+    )
+
+
+def reads_texts(model: DualEncoder, records: Any) -> bool:
+    """Whether a model is asked in words, and the captions of a split are words."""
+    has_words = len(records.captions) and isinstance(records.captions[0], (str, np.str_))
+    return bool(has_words) and model.tokenizer is not None and not model.reads_caption_vectors
 
 
 def _is_known(texts):

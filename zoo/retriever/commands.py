@@ -13,7 +13,7 @@ from zoo.data import captioned_folder
 from zoo.data.loaders import packaged_photos
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
-from zoo.evaluation.hub_gain import MOST_ITEMS
+from zoo.evaluation.gallery import MOST_ITEMS
 from zoo.evaluation.probes import with_own
 from zoo.files.atomic import write_text
 from zoo.files.vector_files import read_column

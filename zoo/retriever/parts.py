@@ -83,7 +83,7 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     name = OF_CORRECTED + direction_of(side)
     if probes.by_class or (probes.fits and name not in probes.fits):
         return None, None
-    from zoo.evaluation.hub_gain import hub_gain
+    from zoo.evaluation.gallery import hub_gain
 
     try:
         gain = hub_gain(items(), scoring.resolve(similarity), side, probes)

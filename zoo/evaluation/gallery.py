@@ -1,6 +1,7 @@
-"""Whether correcting hubs pays in a gallery, tested by the probes' questions."""
+"""Items of a split as a gallery: their index, and whether correcting hubs pays in it."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -8,10 +9,41 @@ from scipy.stats import t as student
 from zoo.confidence.checks import halves, numbered
 from zoo.confidence.insertion import own_rows
 from zoo.confidence.probes import direction_of
+from zoo.embeddings import Embedding, kind
 from zoo.embeddings.arrays import as_arrays, length, take, thinned
 from zoo.embeddings.csls import LEAST, CorrectedSpace, can_correct
-from zoo.evaluation.answers import space_of
+from zoo.embeddings.spaces import SPACES, SearchSpace
 from zoo.search import Index
+from zoo.similarities import by_name
+
+RANKED = 1000  # items that a similarity ranks itself, where no space does
+
+
+def gallery_of(items: Embedding, similarity: Callable, side: str, hubs: Any = None) -> Index:
+    """The `Index` of items of a split, which are `"images"` or `"captions"`; to be calibrated."""
+    owner = similarity_of(similarity)
+    searched = owner is None or owner.from_space is not None
+    count = None if searched else min(RANKED, length(items))
+    return Index.build(items, similarity, side=side, candidates=count, hubs=hubs)
+
+
+def item_vectors(gallery: Embedding, similarity: Callable) -> np.ndarray | None:
+    """The vectors by which a similarity is searched, one an item; None if it is by no vector."""
+    space = space_of(gallery, similarity)
+    return None if space is None else space.item_vectors(as_arrays(gallery))
+
+
+def space_of(gallery: Embedding, similarity: Callable) -> SearchSpace | None:
+    """The space by which a similarity is searched, or None."""
+    owner = similarity_of(similarity)
+    name = None if owner is None else owner.space_for(kind(gallery))
+    return None if name is None else SPACES[name]
+
+
+def similarity_of(similarity: Callable) -> Any:
+    """The layer, or the class of the function; None of another function."""
+    return similarity if hasattr(similarity, "space_for") else by_name.owner_of(similarity)
+
 
 LEVEL_OF_GAIN = 0.1  # of the test
 MOST_ITEMS = 5000  # that are looked at
