@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.embeddings.spaces import straight_line
+from zoo.embeddings.spaces import SPACES, straight_line
 from zoo.search import gallery_scores, scoring
 from zoo.search.sharing import reads
 
@@ -18,6 +18,12 @@ class ByVectors:
     def _scored_by(self, similarity):
         self._score = similarity.scorer()
         self._line = straight_line(self._score)
+
+    @property
+    def own_space(self):
+        """The space in which the similarity itself is searched, or None."""
+        name = self.similarity.space_for(self.description["embedding"])
+        return None if name is None else SPACES[name]
 
     @property
     def centre(self):

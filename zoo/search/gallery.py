@@ -198,12 +198,6 @@ class Gallery(ByVectors):
         found = self._order[np.minimum(first, len(held) - 1)]
         return np.where(held[found] == ids, found, flat.NONE)
 
-    @property
-    def own_space(self):
-        """The space in which the similarity itself is searched, or None."""
-        name = self.similarity.space_for(self.description["embedding"])
-        return None if name is None else SPACES[name]
-
     @reads
     def item_vectors(self, places):
         """The vectors of items in `own_space`, float32; of sets the means of their elements.
@@ -314,7 +308,7 @@ class Gallery(ByVectors):
         new = {}
         if self.description["embedding"] != POINT:
             measure = self.description["uncertainty_measure"]
-            new["uncertainty"] = _uncertainty(chunk, measure)
+            new["uncertainty"] = uncertainty_of(chunk, measure)
         if self.description["embedding"] == SET:
             new["ids"] = ids
         if self._spread:
@@ -346,7 +340,7 @@ def _longest(vectors):
     return float(np.sqrt(np.einsum("nd,nd->n", vectors, vectors).max(initial=0.0)))
 
 
-def _uncertainty(chunk, measure):
+def uncertainty_of(chunk, measure):
     if "log_variance" in chunk and measure in (None, *embeddings.GAUSSIAN_UNCERTAINTIES):
         return gaussian_uncertainty(chunk, measure)  # without Keras
     return np.asarray(embeddings.uncertainty(chunk, measure))

@@ -178,7 +178,7 @@ def identity_of(value):
 def described(description, similarity, has_portable):
     """The description of an index with its similarity, as it is saved."""
     if isinstance(similarity, Portable):  # of which the saved one stays
-        return description
+        return {"portable": dataclasses.asdict(similarity), **description}
     portable = Portable.of(similarity) if has_portable else None
     return {
         **description,

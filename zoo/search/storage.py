@@ -107,6 +107,8 @@ def _read(folder, manifest, similarity, verify):
         if "version" not in manifest:
             raise InputError(f"{folder}: its save has not ended: save it again")
         version = manifest["version"]
+        if "engine" in manifest:
+            raise InputError(f"{path}: an index of LanceDB; use zoo.search.lance.LanceIndex.load")
         if version != VERSION:
             raise InputError(
                 f"{path}: has version {version}; this zoo reads version {VERSION}: build the index "

@@ -1,0 +1,490 @@
+"""A gallery on the disk, searched by LanceDB; what it says of a question is what `Index` says."""
+
+import itertools
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zoo.confidence import GalleryMoments
+from zoo.embeddings import POINT, EmbeddingLike
+from zoo.embeddings.arrays import as_arrays, length, take
+from zoo.embeddings.csls import CorrectedSpace
+from zoo.embeddings.spaces import SPACES
+from zoo.errors import InputError, require
+from zoo.files.array_files import read_array, read_arrays
+from zoo.files.atomic import atomic, write_text
+from zoo.search import exact, flat, gallery_scores, plan, scoring
+from zoo.search.by_vectors import ByVectors
+from zoo.search.columns import assign_ids, held_ids, refuse_missing
+from zoo.search.gallery import uncertainty_of
+from zoo.search.neighbours import SPARE
+from zoo.search.rerank import best
+from zoo.search.searchable import Searchable
+from zoo.search.sharing import SharedLock, changes, reads
+
+require("lancedb", extra="large")
+
+import lancedb  # noqa: E402
+import pyarrow as pa  # noqa: E402
+from lancedb.index import BTree, IvfPq  # noqa: E402
+
+ENGINE, VERSION, MANIFEST = "lance", 1, "index.json"
+TABLE, BANK_FILE = "items", "questions.npy"
+FEW = 50_000  # items up to which every one is compared
+_MULTIPLE = 8  # of the stored dimension: LanceDB codes any other as one piece, and finds little
+_SUB_VECTOR = 4  # numbers that one byte of a code stands for
+_LONGEST = 1.25  # squared length of a vector whose products are compared: 1, and a hub's r²/4
+_CHUNK = 16384  # items turned into vectors at once
+_QUERIES = 256  # asked at once
+_IDS = 2000  # of one condition
+_KEEP = timedelta(days=7)  # of states that the manifest names no more, for who still reads them
+
+
+class LanceIndex(Searchable, ByVectors):
+    """A gallery in a folder, for what does not fit into memory.
+
+    LanceDB finds candidates; scores, order, ties and all that `zoo.confidence` asks are computed as
+    in `Index`. Up to 50,000 items the search is exact; beyond, it misses a few of the nearest. For
+    similarities that need no re-ranking: CSD, the cosine, W2 and distances of means.
+
+    ```python
+    from zoo.search.lance import LanceIndex
+
+    photos = {"mean": np.eye(4), "log_variance": np.zeros((4, 4))}
+    index = LanceIndex.build("birds.lance", photos, "csd")
+    scores, ids = index.search(photos, k=2)
+    scores, ids = index.search(photos, k=2, where="id >= 2")
+    ```
+
+    `add` and `remove` are part of the saved index from the next `save` on: a process that is killed
+    before leaves what was saved. One process at a time may change a folder.
+
+    Attributes:
+        table: of LanceDB, with the columns `id`, `vector`, `uncertainty` of distributions, and
+            those of `columns`.
+        similarity, description, hubs: as of `Index`.
+    """
+
+    has_moments = True
+
+    def __init__(self, folder, table, description, similarity, hubs=None):
+        self.folder, self.table = Path(folder), table
+        self.description, self.similarity, self.hubs = description, similarity, hubs
+        self._space = self._moment_space = hubs or SPACES[description["space"]]
+        self._is_product = self._space.metric == "inner_product"
+        wanted = description["width"] + self._is_product  # one more makes products of distances
+        self._width = -(-wanted // _MULTIPLE) * _MULTIPLE
+        self._scored_by(similarity)
+        self._moments = self._held = None
+        self._lock, self._saving, self._process = SharedLock(), threading.Lock(), os.getpid()
+        self.reading, self.writing = self._lock.reading, self._lock.writing
+        self._size = 0 if table is None else table.count_rows()
+        self._is_behind = False  # whether the table has states after the saved one
+
+    @classmethod
+    def build(
+        cls,
+        folder: str | os.PathLike,
+        gallery_embeddings: EmbeddingLike | Iterable[EmbeddingLike],
+        similarity: Any,
+        ids: ArrayLike | None = None,
+        side: str = "images",
+        uncertainty_measure: str | None = None,
+        hubs: EmbeddingLike | CorrectedSpace | None = None,
+        columns: dict[str, ArrayLike] | None = None,
+    ) -> "LanceIndex":
+        """An index over a gallery, saved in a folder.
+
+        Args:
+            folder: must not exist, or be empty.
+            gallery_embeddings: as of `Index.build`, or an iterator of parts, read one by one.
+            similarity, ids, side, uncertainty_measure, hubs: as of `Index.build`.
+            columns: names to one value an item each, for `where`.
+
+        Raises:
+            InputError: if the folder holds files, or cannot be written.
+            ValueError: as `Index.build`, or if the similarity needs re-ranking.
+        """
+        similarity, folder = scoring.resolve(similarity), Path(folder)
+        _refuse_files(folder)
+        parts = _parts(gallery_embeddings)
+        first = as_arrays(next(parts, {"mean": np.empty((0, 1))}), "gallery_embeddings")
+        description = plan.describe(first, similarity, side, None, None, uncertainty_measure)
+        if not plan.is_direct(description, similarity) or scoring.Portable.of(similarity) is None:
+            raise ValueError(
+                "`similarity` must be one that needs no re-ranking, such as CSD, the cosine and "
+                f"W2; received {scoring.name_of(similarity)}"
+            )
+        space = plan.searched_space(description, similarity, first, hubs)
+        description["width"] = space.gallery(take(first, slice(0, 1))).shape[1]
+        index = cls(folder, None, description, similarity, None if hubs is None else space)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            made = lancedb.connect(folder)
+            fields = {"id": pa.int64(), "vector": pa.list_(pa.float32(), index._width)}
+            fields |= {} if description["embedding"] == POINT else {"uncertainty": pa.float32()}
+            fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
+            index.table = made.create_table(TABLE, schema=pa.schema(fields))
+            index._add(itertools.chain([first], parts), ids, columns)
+            index.save(folder)
+        except BaseException:
+            shutil.rmtree(folder / f"{TABLE}.lance", ignore_errors=True)
+            raise
+        return index
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "LanceIndex":
+        """Opens a saved index, whose items stay on the disk; arguments as of `Index.load`.
+
+        Raises:
+            InputError: if it is no such index, damaged, or of another similarity.
+        """
+        folder = Path(folder)
+        path = folder / MANIFEST
+        try:
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            if (saved["engine"], saved["version"]) != (ENGINE, VERSION):
+                raise InputError(f"{path}: of another version; build the index again")
+            description = saved["description"]
+            plan.check_saved(description)
+            moments, hubs = GalleryMoments(**read_arrays(folder / saved["moments"])), None
+            table = lancedb.connect(folder).open_table(TABLE)
+            if is_behind := table.version != saved["table_version"]:
+                table.checkout(saved["table_version"])
+            if "hubs" in description:
+                bank, base = np.array(read_array(folder / BANK_FILE)), SPACES[description["space"]]
+                hubs = CorrectedSpace(base, bank, description["hubs"]["ceiling"])
+            wanted = scoring.saved(path, description, similarity)
+            index = cls(folder, table, description, wanted, hubs)
+            width = table.schema.field("vector").type.list_size
+        except InputError:
+            raise
+        except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            reason = (str(error) or repr(error)).splitlines()[0]
+            raise InputError(f"{folder}: cannot be read as an index: {reason}") from error
+        if (len(index), width) != (moments.count, index._width):
+            raise InputError(
+                f"{folder}: expected {moments.count:,} vectors of {index._width} numbers; found "
+                f"{len(index):,} of {width}"
+            )
+        index._moments, index._is_behind = moments, is_behind
+        return index
+
+    @changes
+    def add(
+        self,
+        gallery_embeddings: EmbeddingLike | Iterable[EmbeddingLike],
+        ids: ArrayLike | None = None,
+        columns: dict[str, ArrayLike] | None = None,
+    ) -> np.ndarray:
+        """Adds all items or none, and returns their ids; arguments as of `build`.
+
+        Raises:
+            ValueError: as `Index.add`, or if `columns` are not those of the index.
+        """
+        self._before_change()
+        return self._add(_parts(gallery_embeddings), ids, columns)
+
+    @changes
+    def remove(self, ids: ArrayLike) -> None:
+        """Removes items, each id once; a ValueError if one is not there, then none is removed."""
+        self._before_change()
+        ids = held_ids(ids, self.ids)
+        for start in range(0, len(ids), _IDS):
+            self.table.delete(_among(ids[start : start + _IDS]))
+        self._moments = self._held = None  # to be taken again of what is left
+        self._size = self.table.count_rows()
+
+    @reads
+    def search(
+        self,
+        queries: EmbeddingLike,
+        k: int,
+        max_uncertainty: float | None = None,
+        where: str | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The best k items of every query; returns as `Index.search`.
+
+        Args:
+            queries, k, max_uncertainty: as of `Index.search`.
+            where: an SQL condition on the table's columns, such as `"year >= 2020"`. Only items
+                that meet it are found.
+
+        Raises:
+            ValueError: as `Index.search`, or if the condition cannot be read.
+        """
+        self._check_process()
+        queries = plan.checked_queries(self.description, self.similarity, queries)
+        k = plan.checked_k(k, len(self))
+        if max_uncertainty is not None:
+            if self.description["embedding"] == POINT:
+                raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
+            sure = f"uncertainty <= {float(max_uncertainty):.9g}"
+            where = sure if where is None else f"({where}) AND {sure}"
+        vectors = self._space.queries(queries)
+        plan.warn_of_zeros(self.description, vectors, "queries")
+        scores = np.full((len(vectors), k), np.nan, np.float32)
+        ids = np.full((len(vectors), k), -1)
+        for start in range(0, len(vectors), _QUERIES):
+            rows = np.arange(start, min(start + _QUERIES, len(vectors)))
+            count = min(k + SPARE, len(self))
+            while len(rows):
+                found = self._candidates(vectors[rows], take(queries, rows), count, where)
+                own, there = best(*found, count, scoring.least_first(self.similarity))
+                scores[rows], ids[rows] = own[:, :k], there[:, :k]
+                # Of items that score as the last one, the search may have left out smaller ids.
+                rows = rows[(own[:, -1] == own[:, k - 1]) & (count < len(self))]
+                count = min(4 * count, len(self))
+        return scores, ids
+
+    def _candidates(self, vectors, queries, count, where):
+        """Scores and ids of about the nearest items, `(queries, count)`; NaN and −1 for none."""
+        probes = max(20, len(self) // 60_000)
+        search = self.table.search(self._stored(vectors, of_items=False), "vector")
+        search = search.distance_type("l2").limit(count).select(["id", "vector", "_distance"])
+        search = search.minimum_nprobes(probes).maximum_nprobes(0 if where else probes)
+        search = search.refine_factor(5 if len(self) < 1_000_000 else 10)
+        try:
+            found = (search.where(where, prefilter=True) if where else search).to_arrow()
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(f"`where` {where!r}: {str(error).splitlines()[0]}") from error
+        query = np.zeros(len(found), np.int64)
+        if "query_index" in found.column_names:
+            found = found.sort_by("query_index")
+            query = found["query_index"].to_numpy()
+        place = np.arange(len(found)) - np.searchsorted(query, query)
+        rows, ids = np.full((2, len(vectors), count), -1)
+        rows[query, place], ids[query, place] = np.arange(len(found)), found["id"].to_numpy()
+        own = flat.rows(flat.create(self._space.metric, vectors.shape[1]))  # computes as `Index`
+        own.add(_matrix(found["vector"], self._width)[:, : vectors.shape[1]])
+        values = exact.values_of(own, np.ascontiguousarray(vectors, np.float32), rows)
+        values[rows < 0] = np.nan
+        return self._space.scores(values, queries, self._score), ids
+
+    @reads
+    def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
+        """As of `Index`."""
+        self._check_process()
+        wanted, places = np.unique(ids, return_inverse=True)
+        vectors = np.empty((len(wanted), self.description["width"] - bool(self.hubs)), np.float32)
+        for start in range(0, len(wanted), _IDS):
+            some = wanted[start : start + _IDS]
+            found = self.table.search().where(_among(some)).select(["id", "vector"])
+            found = found.limit(len(some)).to_arrow()
+            refuse_missing(np.setdiff1d(some, found["id"].to_numpy()))
+            rows = np.argsort(found["id"].to_numpy())
+            own = _matrix(found["vector"], self._width)[rows, : vectors.shape[1]]
+            vectors[start : start + _IDS] = own
+        return vectors[places.reshape(np.shape(ids))]
+
+    @reads
+    def vector_sample(self, count: int, seed: int = 0) -> np.ndarray:
+        """As of `Index`."""
+        return self.answer_vectors(np.random.default_rng(seed).permutation(self.ids)[:count])
+
+    @property
+    @reads
+    def ids(self) -> np.ndarray:
+        """The ids in the index, int64 `(len(index),)`."""
+        if self._held is None:
+            self._held = self.table.search().select(["id"]).to_arrow()["id"].to_numpy()
+        return self._held
+
+    @property
+    @reads
+    def moments(self) -> GalleryMoments:
+        """As of `Index`; after `remove` they take a pass over the vectors."""
+        if not len(self):
+            raise ValueError("the index is empty: it has no moments")
+        if self._moments is None:
+            self._moments = gallery_scores.moments_of(self._stored_vectors())
+        return self._moments
+
+    @property
+    def vector_moments(self) -> GalleryMoments:
+        """As of `Index`."""
+        return self.moments
+
+    def __len__(self) -> int:
+        return self._size
+
+    @reads
+    def save(self, folder: str | os.PathLike) -> None:
+        """Makes the index, as it is now, the saved one, and trains or extends LanceDB's index.
+
+        Another folder must not exist, or be empty. Files are linked there, or copied to another
+        disk, and further changes are changes of that folder.
+
+        Raises:
+            InputError: if the folder holds files, or cannot be written.
+        """
+        folder = Path(folder)
+        with self._saving:
+            try:
+                if folder.resolve() != self.folder.resolve():
+                    self._move(folder)
+                self._before_change()
+                self._train()
+                self._write()
+                state = self.table.version
+                self.table.optimize(cleanup_older_than=_KEEP)  # not before a newer one is named
+                if self.table.version != state:
+                    self._write()
+            except (OSError, RuntimeError) as error:
+                raise InputError(f"{folder}: cannot write the index: {error}") from error
+
+    def _move(self, folder):
+        _refuse_files(folder)
+        skipped = shutil.ignore_patterns(MANIFEST, ".*")
+        shutil.copytree(
+            self.folder, folder, ignore=skipped, copy_function=_link, dirs_exist_ok=True
+        )
+        table = lancedb.connect(folder).open_table(TABLE)
+        if table.version != self.table.version:
+            table.checkout(self.table.version)
+            self._is_behind = True
+        self.folder, self.table = folder, table
+
+    def _train(self):
+        """Trains the index of vectors where there is none, or most items are new."""
+        known = {one.columns[0]: one.name for one in self.table.list_indices()}
+        new = len(self)
+        if "vector" in known:
+            new = self.table.index_stats(known["vector"]).num_unindexed_rows
+        if len(self) > FEW and new > len(self) / 2:
+            config = IvfPq(distance_type="l2", num_sub_vectors=self._width // _SUB_VECTOR)
+            self.table.create_index("vector", config=config)
+            self.table.create_index("id", config=BTree())
+
+    def _write(self):
+        """Writes what lies beside the table, and then the manifest that names its state."""
+        moments = self.folder / f"moments-{self.table.version}.npz"
+        with atomic(moments) as path:
+            np.savez(path, **self.moments.arrays())
+        if self.hubs is not None:
+            with atomic(self.folder / BANK_FILE) as path:
+                np.save(path, self.hubs.bank)
+        saved = {"version": VERSION, "engine": ENGINE, "table_version": self.table.version}
+        saved["moments"] = moments.name
+        saved["description"] = scoring.described(self.description, self.similarity, True)
+        write_text(self.folder / MANIFEST, json.dumps(saved, indent=2) + "\n")
+        for path in self.folder.glob("moments-*.npz"):
+            if path != moments:
+                path.unlink()
+
+    def _before_change(self):
+        self._check_process()
+        if self._is_behind:  # what a killed process added after the saved state is left out
+            self.table.restore()
+            self._is_behind = False
+
+    def _check_process(self):
+        if os.getpid() != self._process:
+            raise RuntimeError("LanceDB does not survive a fork: load the index in this process")
+
+    def _add(self, parts, ids, columns):
+        before = self.table.version, self.description["next_id"], self._moments
+        added, failed = [np.empty(0, np.int64)], []
+
+        def batches():
+            try:
+                for part in parts:
+                    yield from self._batches(part, ids, columns or {}, added)
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        try:
+            self.table.add(pa.RecordBatchReader.from_batches(self.table.schema, batches()))
+            added = np.concatenate(added)
+            if self.table.count_rows() != len(self) + len(added):
+                self.table.checkout(before[0])
+                self.table.restore()
+                raise InputError(f"{self.folder}: another process changes this index")
+        except BaseException as error:
+            _, self.description["next_id"], self._moments = before
+            raise (failed[0] if failed else error) from None  # without LanceDB's wrapping
+        self._size, self._held = self._size + len(added), None
+        return added
+
+    def _batches(self, part, ids, columns, added):
+        """Yields checked rows of the table."""
+        arrays = as_arrays(part, "gallery_embeddings")
+        plan.check_gallery(self.description, arrays, {})
+        count, own = length(arrays), {*self.table.schema.names} - {"id", "vector", "uncertainty"}
+        taken = () if ids is None else np.concatenate([self.ids, *added])
+        ids = assign_ids(ids, count, taken, self.description["next_id"])
+        if own != set(columns) or any(len(values) != count for values in columns.values()):
+            given = {name: len(values) for name, values in columns.items()}
+            raise ValueError(f"`columns` must be {count} values of each of {own}; received {given}")
+        for start in range(0, count, _CHUNK):
+            rows, beside = slice(start, start + _CHUNK), {}
+            chunk = take(arrays, rows)
+            with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
+                vectors = self._space.gallery(chunk)
+                if self.description["embedding"] != POINT:
+                    measure = self.description["uncertainty_measure"]
+                    beside["uncertainty"] = uncertainty_of(chunk, measure).astype(np.float32)
+            plan.check_finite(chunk, beside, vectors, start)
+            plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", start)
+            if self._moments is not None or not len(self):
+                found = GalleryMoments.of(vectors)
+                self._moments = found if self._moments is None else self._moments + found
+            numbers = pa.array(self._stored(vectors, of_items=True).ravel())
+            beside |= {name: pa.array(values[rows]) for name, values in columns.items()}
+            beside["vector"] = pa.FixedSizeListArray.from_arrays(numbers, self._width)
+            yield pa.RecordBatch.from_pydict({"id": ids[rows], **beside}, self.table.schema)
+        added.append(ids)
+        last = int(ids.max(initial=-1))
+        self.description["next_id"] = max(self.description["next_id"], last + 1)
+
+    def _stored(self, vectors, of_items):
+        """Vectors as LanceDB has them: of the products' order by distances, and padded."""
+        stored, width = np.zeros((len(vectors), self._width), np.float32), vectors.shape[1]
+        stored[:, :width] = vectors
+        if self._is_product and of_items:
+            rest = _LONGEST - np.einsum("nd,nd->n", vectors, vectors)
+            stored[:, width] = np.sqrt(np.maximum(rest, 0.0))
+        return stored
+
+    def _stored_vectors(self):
+        """Yields the vectors of all items, a part at a time."""
+        self._check_process()
+        rows = self.table.search().select(["vector"])
+        for batch in rows.to_batches(gallery_scores.CHUNK):
+            yield _matrix(batch["vector"], self._width)[:, : self.description["width"]]
+
+
+def _parts(embeddings):
+    return iter(embeddings) if hasattr(embeddings, "__next__") else iter([embeddings])
+
+
+def _among(ids):
+    return f"id IN ({', '.join(map(str, ids.tolist()))})"
+
+
+def _matrix(column, width):
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    parts = [chunk.flatten().to_numpy() for chunk in chunks]
+    return np.concatenate([np.empty(0, np.float32), *parts]).reshape(-1, width)
+
+
+def _refuse_files(folder):
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: must not exist, or be an empty folder")
+
+
+def _link(source, target):
+    """A second name of a file, which LanceDB never changes; a copy on another disk."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
