@@ -185,6 +185,13 @@ def _encode(command):
 
 def _index(command):
     command.add_argument(
+        "--engine",
+        choices=("memory", "lance"),
+        default="memory",
+        help="memory searches exactly; lance keeps on the disk what memory does not hold, by "
+        "LanceDB (default memory)",
+    )
+    command.add_argument(
         "--similarity",
         type=_similarity,
         metavar="NAME",

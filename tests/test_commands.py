@@ -37,9 +37,7 @@ SIGNATURES = ("encode_images", "encode_captions", "index_images", "index_caption
 
 # Blocks that no test runs, by page and the words that they begin with, and why.
 EXCEPTIONS = {
-    ("docs/howto/databases.md", "table = lancedb"): "tests/search/test_databases.py has it",
-    ("docs/howto/databases.md", "client = QdrantClient("): "tests/search/test_databases.py has it",
-    ("docs/howto/databases.md", "scores = space.scores("): "tests/search/test_databases.py has it",
+    ("docs/howto/large.md", "from zoo.search.lance"): "tests/search/test_lance.py has it",
     ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
     ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",

@@ -31,7 +31,7 @@ ELSEWHERE = {
     "search.md": "tests/search/test_docs.py",
     "serving.md": "tests/export/test_layout.py",
     "demo.md": "tests/demo/test_api.py",
-    "howto/databases.md": "tests/test_documentation.py",
+    "howto/large.md": "tests/test_documentation.py",
 }
 RUN_HERE = {
     "tutorials/photos.md": "",

@@ -8,7 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 
+import zoo
+from colour_model import colour_gaussians
+from halo_zoo.search import main
 from zoo import similarities as S
 from zoo.confidence import calibrate_on
 from zoo.embeddings.arrays import take
@@ -53,10 +57,9 @@ def test_it_answers_as_an_index(name, hubs, make, rng, tmp_path):
     gallery, own, bank = make(name, 700), make(name, 300), make(name, 150)
     gallery = {part: np.concatenate([x, x[:40]]) for part, x in gallery.items()}
     queries, similarity = near(rng, own), SIMILARITIES[name]
-    more = {"hubs": bank if hubs else None}
-    index = Index.build(gallery, similarity, **more)
+    index = Index.build(gallery, similarity, hubs=bank if hubs else None)
     parts = iter([take(gallery, slice(0, 500)), take(gallery, slice(500, None))])
-    large = LanceIndex.build(tmp_path / "large", parts, similarity, **more)
+    large = LanceIndex.build(tmp_path / "large", parts, similarity, hubs=index.hubs)
     for k in (1, 20, 50):
         scores, ids = index.search(queries, k)
         found, there = large.search(queries, k)
@@ -176,9 +179,11 @@ def test_what_does_not_fit_is_refused(make, sets, tmp_path):
         lambda: LanceIndex.build(tmp_path / "mine", gallery, "csd"),
         lambda: large.save(tmp_path / "mine"),
     ):
-        with pytest.raises(InputError, match="must not exist, or be an empty folder"):
+        with pytest.raises(InputError, match=r"holds thesis\.tex, which this program"):
             call()
     assert os.listdir(tmp_path / "mine") == ["thesis.tex"]
+    with pytest.raises(InputError, match="holds an index; choose another folder"):
+        LanceIndex.build(tmp_path / "large", gallery, "csd")
 
 
 def test_damage_is_named(make, tmp_path):
@@ -216,17 +221,39 @@ while True:
 def test_a_process_that_is_killed_while_it_adds_loses_nothing(make, tmp_path):
     gallery, queries = make("cosine", 500), make("cosine", 9)
     expected = LanceIndex.build(tmp_path / "a", gallery, "cosine").search(queries, 20)
-    for _ in range(2):
-        command = [sys.executable, "-c", KILLED, str(tmp_path / "a")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert int(child.stdout.readline()) == 3500
-            child.send_signal(signal.SIGKILL)
-        index = LanceIndex.load(tmp_path / "a")
-        for found, own in zip(index.search(queries, 20), expected, strict=True):
-            np.testing.assert_array_equal(found, own)
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "a")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert int(child.stdout.readline()) == 3500
+        child.send_signal(signal.SIGKILL)
+    index = LanceIndex.load(tmp_path / "a")
+    for found, own in zip(index.search(queries, 20), expected, strict=True):
+        np.testing.assert_array_equal(found, own)
     index.add(take(gallery, slice(0, 7)))
     index.save(tmp_path / "a")
     assert len(LanceIndex.load(tmp_path / "a")) == 507
+
+
+def test_the_command_builds_and_asks_it(tmp_path, capsys):
+    folder, out, model = tmp_path / "photos", tmp_path / "out", tmp_path / "model"
+    zoo.save_preset(colour_gaussians(["red", "green", "blue"], kernel="zeros"), model)
+    folder.mkdir()
+    for name, colour in {"a": (250, 0, 0), "b": (0, 250, 0), "c": (200, 0, 0)}.items():
+        Image.new("RGB", (12, 10), colour).save(folder / f"{name}.png")
+    main(["build", str(folder), str(out), "--model", str(model), "--engine", "lance"])
+    main(["update", str(out)])
+    capsys.readouterr()
+    main(["query", str(out), "--image", str(folder / "a.png"), "-k", "2"])
+    said = capsys.readouterr().out.strip().splitlines()
+    assert [line.split()[-1] for line in said[-2:]] == ["a.png", "c.png"]
+    retriever = zoo.Retriever.load(out)
+    assert isinstance(retriever.index, LanceIndex)
+    retriever.remove([0])
+    retriever.save(out)
+    assert len(zoo.Retriever.load(out)) == 2
+    with pytest.raises(InputError, match="`candidates` must be None"):
+        main(
+            ["build", str(folder), str(out), f"--model={model}", "--engine=lance", "--candidates=3"]
+        )
 
 
 def test_a_fork_is_told(make, tmp_path, monkeypatch):

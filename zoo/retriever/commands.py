@@ -30,7 +30,7 @@ from zoo.search import built, from_parts
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "shard_size", "batch_size", "skip_bad"),
     *("similarity", "candidates", "probes", "include_training", "exclude", "hubs", "correct_hubs"),
-    "pairs",
+    *("pairs", "engine"),
 )
 
 
@@ -103,7 +103,7 @@ def update(options):
             "index or build again"
         )
     own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
-    for name, value in made.items():
+    for name, value in {"engine": "memory", **made}.items():
         setattr(options, name, own.get(name) or value)
     build(options)
 
@@ -210,7 +210,10 @@ def _index(options, written, parts, made=None, model=None):
             side,
             probes,
         )
-        index, names = from_parts.build(parts, similarity, side, options.candidates, bank)
+        more = side, options.candidates, bank
+        if options.engine == "lance":  # which writes at once; `Retriever.write` links its files
+            more = *more, built.fresh(written, built.INDEX)
+        index, names = from_parts.build(parts, similarity, *more)
     except (ValueError, TypeError) as error:
         raise InputError(f"{parts.folder}: {error}") from error
     retriever = Retriever(model, index, probes, names)

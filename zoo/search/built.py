@@ -92,7 +92,7 @@ def load(
         folder = out / setup["index"]
         try:
             stored = towers(setup)
-            index = Index.load(folder, None if stored is None else scoring.Portable)
+            index = load_index(folder, None if stored is None else scoring.Portable)
             found = setup, _names(folder), index, beside(folder), stored
         except (InputError, OSError):
             if read_setup(out) == setup:
@@ -101,6 +101,16 @@ def load(
             # A file that is not there may have been deleted with its build a moment ago.
             if read_setup(out) == setup:
                 return found
+
+
+def load_index(folder: Path, similarity: Any = None) -> Any:
+    """An `Index`, or a `LanceIndex`, for which LanceDB is loaded; arguments as of `Index.load`."""
+    path = folder / storage.MANIFEST
+    if path.is_file() and "engine" in read_object(path):
+        from zoo.search.lance import LanceIndex
+
+        return LanceIndex.load(folder, similarity)
+    return Index.load(folder, similarity)
 
 
 def model_of(out: Path, setup: dict[str, Any]) -> str:

@@ -15,13 +15,26 @@ def build(
     side: str = "images",
     candidates: int | None = None,
     hubs: Any = None,
-) -> tuple[Index, dict[int, str]]:
+    folder: Any = None,
+) -> tuple[Any, dict[int, str]]:
     """An index over all items of a collection, part by part; and what they are called, by id.
 
     Arguments and errors as of `Index.build`; the first part tells the ceiling of hubs. An
-    InputError if a part cannot be read.
+    InputError if a part cannot be read. With a folder a `LanceIndex` there, else an `Index`.
     """
     index, names = None, {}
+    if folder is not None:
+        from zoo.search.lance import LanceIndex  # which loads LanceDB
+
+        if candidates is not None:
+            raise ValueError("`candidates` must be None for LanceDB: nothing is ranked again")
+
+        def arrays():
+            for ids, part in parts.read():
+                names.update(zip(ids.tolist(), part.names, strict=True))
+                yield part.arrays
+
+        return LanceIndex.build(folder, arrays(), similarity, side=side, hubs=hubs), names
     for ids, part in parts.read():
         names.update(zip(ids.tolist(), part.names, strict=True))
         if index is None:

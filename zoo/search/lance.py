@@ -1,7 +1,6 @@
 """A gallery on the disk, searched by LanceDB; what it says of a question is what `Index` says."""
 
 import itertools
-import json
 import os
 import shutil
 import threading
@@ -20,7 +19,9 @@ from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
 from zoo.errors import InputError, require
 from zoo.files.array_files import read_array, read_arrays
-from zoo.files.atomic import atomic, write_text
+from zoo.files.atomic import atomic
+from zoo.files.json_files import read_object
+from zoo.files.written import KEY, Written
 from zoo.search import exact, flat, gallery_scores, plan, scoring
 from zoo.search.by_vectors import ByVectors
 from zoo.search.columns import assign_ids, held_ids, refuse_missing
@@ -37,7 +38,7 @@ import pyarrow as pa  # noqa: E402
 from lancedb.index import BTree, IvfPq  # noqa: E402
 
 ENGINE, VERSION, MANIFEST = "lance", 1, "index.json"
-TABLE, BANK_FILE = "items", "questions.npy"
+TABLE, FOLDER, BANK_FILE = "items", "items.lance", "questions.npy"
 FEW = 50_000  # items up to which every one is compared
 _MULTIPLE = 8  # of the stored dimension: LanceDB codes any other as one piece, and finds little
 _SUB_VECTOR = 4  # numbers that one byte of a code stands for
@@ -114,8 +115,7 @@ class LanceIndex(Searchable, ByVectors):
             ValueError: as `Index.build`, or if the similarity needs re-ranking.
         """
         similarity, folder = scoring.resolve(similarity), Path(folder)
-        _refuse_files(folder)
-        parts = _parts(gallery_embeddings)
+        written, parts = _fresh(folder), _parts(gallery_embeddings)
         first = as_arrays(next(parts, {"mean": np.empty((0, 1))}), "gallery_embeddings")
         description = plan.describe(first, similarity, side, None, None, uncertainty_measure)
         if not plan.is_direct(description, similarity) or scoring.Portable.of(similarity) is None:
@@ -126,17 +126,17 @@ class LanceIndex(Searchable, ByVectors):
         space = plan.searched_space(description, similarity, first, hubs)
         description["width"] = space.gallery(take(first, slice(0, 1))).shape[1]
         index = cls(folder, None, description, similarity, None if hubs is None else space)
+        fields = {"id": pa.int64(), "vector": pa.list_(pa.float32(), index._width)}
+        fields |= {} if description["embedding"] == POINT else {"uncertainty": pa.float32()}
+        fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            written.claim(FOLDER, BANK_FILE)
             made = lancedb.connect(folder)
-            fields = {"id": pa.int64(), "vector": pa.list_(pa.float32(), index._width)}
-            fields |= {} if description["embedding"] == POINT else {"uncertainty": pa.float32()}
-            fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
             index.table = made.create_table(TABLE, schema=pa.schema(fields))
             index._add(itertools.chain([first], parts), ids, columns)
             index.save(folder)
         except BaseException:
-            shutil.rmtree(folder / f"{TABLE}.lance", ignore_errors=True)
+            written.remove(written.names)
             raise
         return index
 
@@ -150,7 +150,7 @@ class LanceIndex(Searchable, ByVectors):
         folder = Path(folder)
         path = folder / MANIFEST
         try:
-            saved = json.loads(path.read_text(encoding="utf-8"))
+            saved = read_object(path)
             if (saved["engine"], saved["version"]) != (ENGINE, VERSION):
                 raise InputError(f"{path}: of another version; build the index again")
             description = saved["description"]
@@ -263,7 +263,8 @@ class LanceIndex(Searchable, ByVectors):
         place = np.arange(len(found)) - np.searchsorted(query, query)
         rows, ids = np.full((2, len(vectors), count), -1)
         rows[query, place], ids[query, place] = np.arange(len(found)), found["id"].to_numpy()
-        own = flat.rows(flat.create(self._space.metric, vectors.shape[1]))  # computes as `Index`
+        made = flat.create(self._space.metric, vectors.shape[1])  # which computes as `Index`
+        own = flat.rows(made)
         own.add(_matrix(found["vector"], self._width)[:, : vectors.shape[1]])
         values = exact.values_of(own, np.ascontiguousarray(vectors, np.float32), rows)
         values[rows < 0] = np.nan
@@ -342,11 +343,8 @@ class LanceIndex(Searchable, ByVectors):
                 raise InputError(f"{folder}: cannot write the index: {error}") from error
 
     def _move(self, folder):
-        _refuse_files(folder)
-        skipped = shutil.ignore_patterns(MANIFEST, ".*")
-        shutil.copytree(
-            self.folder, folder, ignore=skipped, copy_function=_link, dirs_exist_ok=True
-        )
+        _fresh(folder).claim(FOLDER, BANK_FILE)
+        shutil.copytree(self.folder / FOLDER, folder / FOLDER, copy_function=_link)
         table = lancedb.connect(folder).open_table(TABLE)
         if table.version != self.table.version:
             table.checkout(self.table.version)
@@ -366,19 +364,17 @@ class LanceIndex(Searchable, ByVectors):
 
     def _write(self):
         """Writes what lies beside the table, and then the manifest that names its state."""
-        moments = self.folder / f"moments-{self.table.version}.npz"
-        with atomic(moments) as path:
+        written, moments = Written(self.folder, MANIFEST), f"moments-{self.table.version}.npz"
+        written.claim(moments)
+        with atomic(self.folder / moments) as path:
             np.savez(path, **self.moments.arrays())
         if self.hubs is not None:
             with atomic(self.folder / BANK_FILE) as path:
                 np.save(path, self.hubs.bank)
         saved = {"version": VERSION, "engine": ENGINE, "table_version": self.table.version}
-        saved["moments"] = moments.name
         saved["description"] = scoring.described(self.description, self.similarity, True)
-        write_text(self.folder / MANIFEST, json.dumps(saved, indent=2) + "\n")
-        for path in self.folder.glob("moments-*.npz"):
-            if path != moments:
-                path.unlink()
+        written.write({**saved, "moments": moments})
+        written.remove({n for n in written.names if n.startswith("moments-")} - {moments})
 
     def _before_change(self):
         self._check_process()
@@ -393,11 +389,12 @@ class LanceIndex(Searchable, ByVectors):
     def _add(self, parts, ids, columns):
         before = self.table.version, self.description["next_id"], self._moments
         added, failed = [np.empty(0, np.int64)], []
+        taken = added[0] if ids is None else self.ids  # here: LanceDB calls from another thread
 
         def batches():
             try:
                 for part in parts:
-                    yield from self._batches(part, ids, columns or {}, added)
+                    yield from self._batches(part, ids, columns or {}, taken, added)
             except BaseException as error:
                 failed.append(error)
                 raise
@@ -415,12 +412,12 @@ class LanceIndex(Searchable, ByVectors):
         self._size, self._held = self._size + len(added), None
         return added
 
-    def _batches(self, part, ids, columns, added):
+    def _batches(self, part, ids, columns, taken, added):
         """Yields checked rows of the table."""
         arrays = as_arrays(part, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, {})
         count, own = length(arrays), {*self.table.schema.names} - {"id", "vector", "uncertainty"}
-        taken = () if ids is None else np.concatenate([self.ids, *added])
+        taken = np.concatenate([taken, *added])
         ids = assign_ids(ids, count, taken, self.description["next_id"])
         if own != set(columns) or any(len(values) != count for values in columns.values()):
             given = {name: len(values) for name, values in columns.items()}
@@ -477,9 +474,14 @@ def _matrix(column, width):
     return np.concatenate([np.empty(0, np.float32), *parts]).reshape(-1, width)
 
 
-def _refuse_files(folder):
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: must not exist, or be an empty folder")
+def _fresh(folder):
+    """The list of a folder that is new, empty, or of a build that was stopped."""
+    written = Written(folder, MANIFEST)
+    written.check()
+    if set(written.content) - {KEY}:
+        raise InputError(f"{folder}: holds an index; choose another folder")
+    written.remove(written.names)
+    return written
 
 
 def _link(source, target):

@@ -189,6 +189,8 @@ def described(description, similarity, has_portable):
 
 def from_json(value):
     """The inverse of `to_json`; a KeyError, TypeError or ValueError of what is none."""
+    if "portable" in value:
+        return Portable.of_json(value["portable"])
     if "function" in value:
         return resolve(getattr(_similarities(), str(value["function"]), None))
     import keras
