@@ -46,6 +46,7 @@ PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
 PROBES_FILE = "probes.npz"
 EXTRAS = {"keras_hub": "text"}  # that bring the packages of whose layers a model may be made
+_HUB_NAMES = ("clip_", "siglip_", "siglip2_", "metaclip_")  # how KerasHub's names begin
 _SENTENCE = "A red bird, 2 dogs"
 # Functions of a path to a `DualEncoder`, or to None where it is not theirs: of rooms above.
 READERS: list[Callable[[pathlib.Path], DualEncoder | None]] = []
@@ -122,6 +123,8 @@ def from_preset(
                 "package; run in a checkout, or give the path of its folder zoo/presets/"
                 f"{name_or_path}"
             )
+        if str(name_or_path).startswith(_HUB_NAMES):  # known to be none where KerasHub is installed
+            require("keras_hub", extra=EXTRAS["keras_hub"])
         raise InputError(
             f"no such model: {str(name_or_path)!r}; a model must be one of the presets "
             f"{', '.join(sorted(list_presets()))}; a KerasHub name such as "
