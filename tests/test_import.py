@@ -15,7 +15,7 @@ from zoo.data.text.captions import WordTokenizer
 # What an extra does not bring, and what has to be importable with it alone.
 EXTRAS = {
     "": (
-        ("faiss", "keras_hub", "gradio", "fastapi", "tf2onnx", "pyarrow"),
+        ("keras_hub", "gradio", "fastapi", "tf2onnx", "pyarrow"),
         ("zoo", "zoo.models", "export.command"),
     ),
     "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
