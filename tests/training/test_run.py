@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zoo.data import Split
-from zoo.data.records import Records, provenance
+from zoo.data.records import Records, features
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
@@ -73,8 +73,8 @@ def test_overwritten_pictures_get_features_of_their_own(tmp_path, monkeypatch):
     image = keras.Input((8, 8, 3))
     backbone = keras.Model(image, keras.layers.Rescaling(2.0)(image))
     folder, hashed = tmp_path / "cache" / "features", []
-    whole = provenance._hash
-    monkeypatch.setattr(provenance, "_hash", lambda path: hashed.append(path) or whole(path))
+    whole = features._hash
+    monkeypatch.setattr(features, "_hash", lambda path: hashed.append(path) or whole(path))
 
     def stored(pixels=None):
         if pixels is not None:
@@ -92,46 +92,6 @@ def test_overwritten_pictures_get_features_of_their_own(tmp_path, monkeypatch):
     assert len(list(folder.iterdir())) == 2
 
 
-@pytest.fixture
-def own_photos(tmp_path, monkeypatch):
-    monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    lines = ["image,caption,split"]
-    for number in range(12):
-        pixels = np.full((8, 8, 3), 20 * number, "uint8")
-        keras.utils.save_img(folder / f"{number}.png", pixels, scale=False)
-        split = ("train", "train", "val", "test")[number % 4]
-        lines.append(f"{number}.png,a picture of {number},{split}")
-    (folder / "pairs.csv").write_text("\n".join(lines) + "\n")
-    return folder
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_a_run_does_not_go_on_with_other_pictures(tmp_path, own_photos):
-    settings = RetrievalSettings(out=tmp_path / "run")
-    data = {"loader": "pairs", "root": str(own_photos), "image_size": 8}
-    start(settings, data)
-    start(settings, data)
-    for path in own_photos.glob("*.png"):
-        os.utime(path, (1, 1))
-    start(settings, data)
-    keras.utils.save_img(own_photos / "0.png", np.full((8, 8, 3), 9, "uint8"), scale=False)
-    with pytest.raises(InputError, match="the images or captions of train have changed"):
-        start(settings, data)
-
-
-@pytest.mark.usefixtures("undecoded")
-def test_a_run_does_not_go_on_with_other_captions(tmp_path, own_photos):
-    settings = RetrievalSettings(out=tmp_path / "run")
-    data = {"loader": "pairs", "root": str(own_photos), "image_size": 8}
-    start(settings, data)
-    table = own_photos / "pairs.csv"
-    table.write_text(table.read_text().replace("a picture of 3", "another picture"))
-    with pytest.raises(InputError, match="the images or captions of test have changed"):
-        start(settings, data)
-
-
 def test_vectors_that_have_moved_are_the_same_data(tmp_path):
     rng = np.random.default_rng(0)
     for name in ("old", "new"):
@@ -144,8 +104,4 @@ def test_vectors_that_have_moved_are_the_same_data(tmp_path):
     start(settings, data)
     for path in (tmp_path / "old").iterdir():
         path.rename(tmp_path / "new" / path.name)
-    moved = {**data, "root": str(tmp_path / "new")}
-    start(settings, moved)
-    np.save(tmp_path / "new" / "images.npy", np.ones((40, 4), "float32"))
-    with pytest.raises(InputError, match="the images or captions of train, validation, test have"):
-        start(settings, moved)
+    start(settings, {**data, "root": str(tmp_path / "new")})

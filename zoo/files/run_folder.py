@@ -33,7 +33,7 @@ class RunFolder:
 
     | file | what | written |
     |---|---|---|
-    | `config.json` | settings, data, contents, command, versions and hardware | at the start |
+    | `config.json` | settings, data, command, versions and hardware | at the start |
     | `history.csv` | one row an epoch | by `zoo.training.history.HistoryFile` |
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
@@ -163,26 +163,6 @@ class RunFolder:
             found = json_kind(config["settings"]) if "settings" in config else "nothing"
             raise InputError(f"{self.config_path}: expected an object as 'settings', found {found}")
         return config
-
-    def check_contents(self, contents: dict[str, str]) -> None:
-        """Compares the contents of the data with those at the start of the run.
-
-        Args:
-            contents: a hash for each split. It is written into `config.json` where there is none.
-
-        Raises:
-            InputError: if a split is another.
-        """
-        before = self.config.get("contents")
-        if before is None:  # the run begins, or is of an earlier version
-            self.write_json("config.json", {**self.config, "contents": contents})
-            return
-        other = [name for name, found in contents.items() if before.get(name) != found]
-        if other:
-            raise InputError(
-                f"{self.path} holds a run on other data: the images or captions of "
-                f"{', '.join(other)} have changed since it began. Choose another --out"
-            )
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import keras
 from zoo import encoders, metrics
 from zoo.data import datasets
 from zoo.data.records.features import cached
-from zoo.data.records.provenance import data_sha256, write_skipped
+from zoo.data.records.skipped import write_skipped
 from zoo.data.records.sources import Features
 from zoo.errors import InputError
 from zoo.files.atomic import locked
@@ -128,8 +128,7 @@ class Run:
         """Opens the three splits, and writes their sizes and what was left out of them.
 
         Raises:
-            InputError: if the data are not there, lack the benchmark of `annotations_dir`, or have
-                changed since the run began.
+            InputError: if the data are not there, or lack the benchmark of `annotations_dir`.
         """
         self.train, self.validation, self.test = (
             datasets.open(data, split) for split in datasets.SPLITS
@@ -137,10 +136,6 @@ class Run:
         if annotations_dir is not None:  # before anything is written
             check_benchmark(self.test.records, annotations_dir)
         if self.execution.is_chief:
-            opened = zip(datasets.SPLITS, (self.train, self.validation, self.test), strict=True)
-            self.folder.check_contents(
-                {name: data_sha256(split.records, data) for name, split in opened}
-            )
             splits = {
                 split.records.name: split.records
                 for split in (self.train, self.validation, self.test)

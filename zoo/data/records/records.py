@@ -5,25 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.errors import InputError
-
-
-class Skipped(NamedTuple):
-    """One thing that a loader left out: what kind, where it is, and why.
-
-    ```python
-    zoo.data.Skipped("bad images", "images/3.jpg", "not a picture")
-    ```
-    """
-
-    kind: str
-    where: str
-    why: str
+from zoo.data.records.skipped import Skipped
 
 
 class Loaded(Sequence):
@@ -237,28 +224,6 @@ def joined(parts):
         recoded=tuple(name for part in parts for name in part.recoded),
         semantics=None,
     )
-
-
-class Problems:
-    """What is wrong with the files of a data set: raised at once, or collected and counted.
-
-    Args:
-        skip_bad: False raises `InputError` at the first `bad`; True continues without it.
-    """
-
-    def __init__(self, skip_bad=False):
-        self.skip_bad = skip_bad
-        self.skipped = []
-
-    def bad(self, kind, where, why):
-        """Notes a bad item. Returns if it may be left out, else raises."""
-        if not self.skip_bad:
-            raise InputError(f"{where}: {why}")
-        self.skipped.append(Skipped(kind, str(where), why))
-
-    def missing(self, kind, where, why="not there"):
-        """Notes a missing item, which is allowed and listed."""
-        self.skipped.append(Skipped(kind, str(where), why))
 
 
 def with_shuffled_captions(records, share, seed=0):
