@@ -1,24 +1,19 @@
-"""Flickr30K: three formats of the same captions."""
+"""Flickr30K: two formats of the same captions."""
 
 import gzip
 import json
-import re
 
 import pytest
 
 from zoo.data import flickr30k
 from zoo.errors import InputError
 
-TOKENS = "a.jpg#0\tfirst\na.jpg#1\tsecond\nb.png#0\tthird\nc.jpg#0\tfourth\n"
-
 
 def _load(*args, **options):
     return flickr30k.load(*args, image_size=8, verbose=False, **options).records
 
 
-def test_three_formats_agree(photos, tmp_path):
-    (tmp_path / "results.token").write_text(TOKENS)
-    (tmp_path / "train.txt").write_text("a\nb.png\n")
+def test_two_formats_agree(photos, tmp_path):
     by_name = {
         "a.jpg": {"split": "train", "captions": ["first", "second"]},
         "b.png": {"split": "train", "captions": ["third"]},
@@ -33,31 +28,16 @@ def test_three_formats_agree(photos, tmp_path):
     }  # fmt: skip
     (tmp_path / "dataset_flickr30k.json").write_text(json.dumps(karpathy))
     (tmp_path / "captions.json.gz").write_bytes(gzip.compress(json.dumps(by_name).encode()))
-    for name, options in (
-        ("results.token", {"split_file": tmp_path / "train.txt"}),
-        ("dataset_flickr30k.json", {}),
-        ("captions.json.gz", {}),
-    ):
-        records = _load(tmp_path / name, photos, **options)
+    for name in ("dataset_flickr30k.json", "captions.json.gz"):
+        records = _load(tmp_path / name, photos)
         assert list(records.captions) == ["first", "second", "third"]
         assert list(records.image_ids) == ["a.jpg", "b.png"]
         assert list(records.caption_image) == [0, 0, 1]
 
 
-def test_bad_files(photos, tmp_path):
-    path, names = tmp_path / "results.token", tmp_path / "train.txt"
-    path.write_text(TOKENS + "d.jpg fifth\n")
-    names.write_text("a\nzebra\n")
-    with pytest.raises(InputError, match="needs `split_file`"):
-        _load(path, photos)
-    with pytest.raises(InputError, match=re.escape(f"{path}:5: expected 'name.jpg#number<tab>")):
-        _load(path, photos, split_file=names)
-    path.write_text(TOKENS)
-    with pytest.raises(InputError, match=re.escape(f"{names}:2: {path} has no caption of zebra")):
-        _load(path, photos, split_file=names)
-    assert _load(path, photos, split_file=names, skip_bad=True).num_images == 1
+def test_bad_files(tmp_path):
     with pytest.raises(ValueError, match="`split` must be one of"):
-        _load(path, split="dev")
+        _load(tmp_path / "captions.json", split="dev")
     cut = tmp_path / "captions.json.gz"
     cut.write_bytes(gzip.compress(b"{}" * 500)[:-12])
     with pytest.raises(InputError, match=r"captions.json.gz: "):

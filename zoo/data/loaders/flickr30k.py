@@ -1,14 +1,12 @@
-"""Flickr30K: Karpathy's JSON, or the original token file with a list of images."""
+"""Flickr30K in Karpathy's JSON, or in one by file name."""
 
 import os
 from pathlib import Path
 
 from zoo.data.loaders.gather import Record, gather, is_karpathy, karpathy_records
-from zoo.data.loaders.own_rows import token_captions
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
 from zoo.files.json_files import read_json
-from zoo.files.text_files import read_lines
 
 SPLITS = ("train", "val", "test")
 
@@ -17,7 +15,6 @@ def load(
     captions: str | os.PathLike,
     images: str | os.PathLike | None = None,
     split: str = "train",
-    split_file: str | os.PathLike | None = None,
     image_size: int = 224,
     skip_bad: bool = False,
     missing: str = "skip",
@@ -27,13 +24,9 @@ def load(
 
     Args:
         captions: `dataset_flickr30k.json` in Karpathy's format; or a JSON object
-            `{file name: {"split": …, "captions": […]}}`; or the original
-            `results_20130124.token` (`name.jpg#0<tab>caption`), which needs `split_file`. A
-            `.json.gz` is unpacked.
+            `{file name: {"split": …, "captions": […]}}`. A `.json.gz` is unpacked.
         images: the folder of the images, or None for the captions alone.
         split: `"train"` (29,000 images), `"val"` (1,014) or `"test"` (1,000).
-        split_file: for the token file: the names of the split's images, one a line, with or
-            without `.jpg`.
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
         missing: what to do about missing photos: `"skip"` reports them and continues,
@@ -53,17 +46,12 @@ def load(
         raise ValueError(f"`split` must be one of {SPLITS}; received {split!r}")
     path = Path(captions).expanduser()
     problems = Problems(skip_bad)
-    if ".json" in path.suffixes:
-        content = read_json(path)
-        if is_karpathy(content):
-            # Karpathy's `imgid` is a running number; the file name is Flickr's own id.
-            listed = karpathy_records(path, content, split, problems, "filename")
-        else:
-            listed = _records_by_name(path, content, split, problems)
-    elif split_file is None:
-        raise InputError(f"{path}: a token file needs `split_file`, the names of the images")
+    content = read_json(path)
+    if is_karpathy(content):
+        # Karpathy's `imgid` is a running number; the file name is Flickr's own id.
+        listed = karpathy_records(path, content, split, problems, "filename")
     else:
-        listed = _token_records(path, Path(split_file).expanduser(), problems)
+        listed = _records_by_name(path, content, split, problems)
     return gather(f"Flickr30K {split}", listed, images, image_size, problems, missing, verbose)
 
 
@@ -78,18 +66,3 @@ def _records_by_name(path, content, split, problems):
             problems.bad("bad entries", where, f"unknown split {entry.get('split')!r}")
         elif entry["split"] == split:
             yield Record((name,), name, entry["captions"], None, where)
-
-
-def _token_records(path, split_file, problems):
-    found = {}
-    for line, name, caption in token_captions(path, problems):
-        record = found.setdefault(name, Record((name,), name, [], None, f"{path}:{line}"))
-        record.captions.append(caption)
-    for line, text in enumerate(read_lines(split_file), start=1):
-        if name := text.strip():
-            name = name if "." in name else f"{name}.jpg"
-            if name in found:
-                yield found[name]
-            else:
-                where = f"{split_file}:{line}"
-                problems.bad("images without captions", where, f"{path} has no caption of {name}")

@@ -117,19 +117,6 @@ def has_text_files(folder):
     return any(path.with_suffix(".txt").is_file() for path in pictures)
 
 
-def token_captions(path, problems):
-    """Yields `(line, name of the picture, caption)` of `name.jpg#0<tab>caption`; `problems` are
-    told of other lines."""
-    for line, text in enumerate(read_lines(path), start=1):
-        key, tab, caption = text.partition("\t")
-        name, mark, number = key.partition("#")
-        if not tab or not mark or not number.isdigit():
-            why = f"expected 'name.jpg#number<tab>caption', found {text[:60]!r}"
-            problems.bad("bad lines", f"{path}:{line}", why)
-            continue
-        yield line, name, caption
-
-
 def _text_files(folder, problems):
     """`beach.jpg` beside `beach.txt`, whose lines are its captions; empty lines are left out."""
     pictures, _ = pictures_in(folder)

@@ -1,6 +1,5 @@
 """Writes toy scenes as COCO's and Flickr30K's files."""
 
-import io
 import json
 import re
 from typing import NamedTuple
@@ -84,21 +83,13 @@ def write_coco(folder, scenes, species):
 
 
 def write_flickr30k(folder, scenes):
-    """`dataset_flickr30k.json`, the token file with three lists, and `flickr30k-images/`."""
+    """`dataset_flickr30k.json` and `flickr30k-images/`."""
     images = folder / "flickr30k-images"
     images.mkdir(parents=True)
     # Flickr30K has no restval; those images train, as everyone trains with them on COCO.
     splits = ["train" if scene.split == "restval" else scene.split for scene in scenes]
-    tokens = io.StringIO()
     for scene in scenes:
         (images / scene.flickr_name).write_bytes(scene.jpeg)
-        for number, text in enumerate(scene.captions):
-            tokens.write(f"{scene.flickr_name}#{number}\t{text}\n")
-    (folder / "results_20130124.token").write_text(tokens.getvalue())
-    for wanted in ("train", "val", "test"):
-        own = [s for s, split in zip(scenes, splits, strict=True) if split == wanted]
-        names = "".join(f"{scene.flickr_name}\n" for scene in own)
-        (folder / f"{wanted}.txt").write_text(names)
     entries = [
         _karpathy(scene, scene.flickr_name, split)
         for scene, split in zip(scenes, splits, strict=True)

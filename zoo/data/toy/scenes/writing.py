@@ -35,8 +35,7 @@ def generate(
     - `coco/`: `train2014/`, `val2014/`, and in `annotations/` the captions and instances in COCO's
       format, `coco_{train,restval,dev,test}_ids.npy` and `dataset_coco.json`. A category is a
       species of bird.
-    - `flickr30k/`: `flickr30k-images/`, `dataset_flickr30k.json`, `results_20130124.token` with
-      `train.txt`, `val.txt` and `test.txt`.
+    - `flickr30k/`: `flickr30k-images/`, `dataset_flickr30k.json`.
     - `regions/`: `{train,dev,test,testall}_{ims.npy,caps.txt,ids.txt}`.
 
     60 % of the scenes are Karpathy's train, 10 % restval, 10 % val and 20 % test.
