@@ -22,8 +22,7 @@ import birds_systems
 from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
-from zoo.data.pipeline.augmentation import Augmentation
-from zoo.data.pipeline.random_crops import Views
+from zoo.data.pipeline.augmentation import Augmentation, Views
 from zoo.data.records import Records, joined
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features, Pictures

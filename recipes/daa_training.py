@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 from zoo import encoders, models, plots, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import captions, read_bert_tokenizer
-from zoo.data.pipeline.augmentation import Augmentation
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.errors import InputError, require
 from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from zoo import encoders, models, training
 from zoo.cli import differs, setting
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import RandomCrop
 from zoo.files.images import RESIZES
 from zoo.layers.slot_attention import NORMALIZE_OVER
 from zoo.losses.ranking import MINING

@@ -19,8 +19,7 @@ from typing import ClassVar, Literal
 from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
-from zoo.data.pipeline.augmentation import Augmentation
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.training.settings import (
     CUB_CAPTIONS,
     CUB_HELD_OUT,

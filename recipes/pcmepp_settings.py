@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from zoo import encoders, training
 from zoo.cli import differs, setting
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import RandomCrop
 from zoo.files.images import RESIZES
 from zoo.training.settings import UNSAID, check_weights
 

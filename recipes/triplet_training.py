@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 from zoo import encoders, losses, models, plots, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
-from zoo.data.pipeline.augmentation import Augmentation
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.losses.ranking import MINING
 from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
 

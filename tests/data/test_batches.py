@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.data import Augmentation, Records, batches, captions, cub, sources
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import RandomCrop
 
 AUGMENTATION = Augmentation(
     crop=RandomCrop(area=(0.5, 1.0)), flip=True, cutout=0.5, word_dropping=0.3

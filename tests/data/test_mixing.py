@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data.pipeline import mixing
+from zoo.data.pipeline import streams
 from zoo.files.seeding import step_seed
 
 
@@ -26,7 +26,7 @@ def mixed(share=0.5, step=3, mixup=0.5, whole_batches=False):
 def mixer(share, whole_batches):
     """In a graph, as in a pipeline: one for all steps, of which some tests take a hundred."""
     return tf.function(
-        lambda images, step, mixup: mixing.mix_images(
+        lambda images, step, mixup: streams.mix_images(
             images, share, 2.0, step_seed(0, step), mixup, whole_batches
         )
     )
@@ -117,8 +117,8 @@ def test_labels_keep_every_true_match():
         "semantic": tf.random.stateless_uniform((4, 6), (1, 2)),
     }
     dataset = tf.data.Dataset.from_tensors(batch)
-    result = next(iter(mixing.mix_batches(dataset, share=1.0, seed=1)))
-    _, kept = mixing.mix_images(batch["images"], 1.0, 2.0, step_seed(1, 0))
+    result = next(iter(streams.mix_batches(dataset, share=1.0, seed=1)))
+    _, kept = streams.mix_images(batch["images"], 1.0, 2.0, step_seed(1, 0))
     semantic, mixed_semantic = batch["semantic"].numpy(), result["semantic"].numpy()
     share = kept.numpy()[:, None]
     expected = share * semantic + (1 - share) * semantic[::-1]
@@ -139,8 +139,8 @@ def test_a_step_is_the_same_wherever_the_run_started():
         "caption_labels": tf.range(8),
     }
     dataset = tf.data.Dataset.from_tensors(batch).repeat()
-    whole = list(mixing.mix_batches(dataset, seed=4).take(4))
-    resumed = list(mixing.mix_batches(dataset, seed=4, start_step=2).take(2))
+    whole = list(streams.mix_batches(dataset, seed=4).take(4))
+    resumed = list(streams.mix_batches(dataset, seed=4, start_step=2).take(2))
     for a, b in zip(whole[2:], resumed, strict=True):
         np.testing.assert_array_equal(a["images"], b["images"])
         np.testing.assert_array_equal(a["matches"], b["matches"])
@@ -153,4 +153,4 @@ def test_a_step_is_the_same_wherever_the_run_started():
 )
 def test_bad_options_are_named(name, options):
     with pytest.raises(ValueError, match=f"`{name}`"):
-        mixing.mix_batches(None, **options)
+        streams.mix_batches(None, **options)

@@ -6,7 +6,7 @@ import tensorflow as tf
 from PIL import Image
 
 from zoo.data import Augmentation, Records, batches, captions, images, sources
-from zoo.data.pipeline.random_crops import RandomCrop
+from zoo.data.pipeline.augmentation import RandomCrop
 from zoo.files.seeding import step_seed
 
 WIDE = (480, 640)  # height, width: of a 4:3 photo the square in the middle hides a quarter

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from zoo import metrics
 from zoo.data import batches, sources
-from zoo.data.pipeline.mixing import mix_batches
+from zoo.data.pipeline.streams import mix_batches
 from zoo.data.records import Records
 from zoo.data.records.semantics import semantics
 from zoo.data.text.captions import normalise, word_tokenizer

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data import sources
-from zoo.data.pipeline.random_crops import RandomCrop, Views
+from zoo.data.pipeline.augmentation import RandomCrop, Views
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ import keras
 from zoo.checkpoints.family import Source
 from zoo.checkpoints.open_clip import PCMEPP, PROLIP
 from zoo.checkpoints.pcme import PCME, PVSE
-from zoo.checkpoints.sgraf import SGRAF
 from zoo.checkpoints.vse_infinity import VSE_INFINITY
-from zoo.checkpoints.vsepp import VSEPP, VSRN
+from zoo.checkpoints.vsepp import SGRAF, VSEPP, VSRN
 from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
 from zoo.errors import InputError
 from zoo.files.json_files import read_object

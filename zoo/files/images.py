@@ -9,7 +9,7 @@ from zoo.embeddings import Tensor
 from zoo.files.decoding import IMAGENET_MEAN, decoded
 from zoo.files.seeding import uniform
 
-_FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of `random_crops`
+_FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of random crops
 RESIZES = ("crop", "stretch")
 
 

@@ -1,15 +1,17 @@
-"""CLIP, SigLIP, SigLIP 2 and MetaCLIP 2 of KerasHub as models of points."""
+"""CLIP, SigLIP, SigLIP 2 and MetaCLIP 2 of KerasHub as models of points, and files from hubs."""
 
 import difflib
 import os
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
 from zoo import losses, similarities
+from zoo.compat import fetched_file
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.point_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
 from zoo.encoders.subwords import HubTokenizer
@@ -17,7 +19,6 @@ from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.json_files import read_object
 from zoo.layers.image_preprocessing import PictureScaling
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.hub_files import HUBS, unfetched
 from zoo.models.hugging_face import (
     CONFIG_FILE,
     MODEL_TYPES,
@@ -25,6 +26,14 @@ from zoo.models.hugging_face import (
     read_hugging_face,
 )
 
+HUBS = ("hf://", "kaggle://")
+WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")
+# What may lie beside the weights of `transformers` or of a published checkpoint.
+_BESIDE = (
+    "preprocessor_config.json",
+    *("spiece.model", "sentencepiece.model", "tokenizer.model"),
+    *("vocab.json", "merges.txt", "bpe_simple_vocab_16e6.txt.gz", "vocab.txt"),
+)
 # By the backbone's class in `keras_hub.models`: its preprocessor, and the layer of its logits.
 _FAMILIES = {
     "CLIPBackbone": ("CLIPPreprocessor", "clip_head"),
@@ -141,3 +150,54 @@ def _scaling(backbone, preprocessor):
     scale = [1 / (255 * one) for one in DEVIATION]
     offset = [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)]
     return PictureScaling(scale, offset, name="preprocessing")
+
+
+def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pathlib.Path]:
+    """Fetches files of one folder on a hub; those that are cached are not fetched again."""
+    paths = []
+    for name in names:
+        try:
+            paths.append(pathlib.Path(fetched_file(handle, name)))
+        except Exception as error:  # each hub has its own
+            if not (may_lack and isinstance(error, FileNotFoundError)) or _no_network(error):
+                raise InputError(unfetched(handle, handle, error)) from error
+    return paths
+
+
+def fetch_config(handle: str) -> dict:
+    """The `config.json` of a folder on a hub. Raises InputError as `fetch`."""
+    return read_object(fetch(handle, [CONFIG_FILE])[0])
+
+
+def fetch_weights(handle: str) -> pathlib.Path:
+    """The local folder of a hub's model that others wrote: `config.json`, safetensors, tokenizer
+    files. Raises InputError as `fetch`, or if the folder has no safetensors."""
+    (config,) = fetch(handle, [CONFIG_FILE])
+    if not any(fetch(handle, [name], may_lack=True) for name in WEIGHTS):
+        raise InputError(f"{handle}: expected a file {' or '.join(WEIGHTS)}; it has neither")
+    fetch(handle, _BESIDE, may_lack=True)
+    return config.parent
+
+
+def unfetched(name: str, handle: str, error: Exception) -> str:
+    """The sentence of a model that could not be fetched, and what to do without a network."""
+    if isinstance(error, MissingPackageError):
+        return str(error)
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    if _no_network(error):
+        reason = "the hub cannot be reached"
+    where = "" if name == handle else f" from {handle}"
+    return (
+        f"{name}: cannot be fetched{where}: {reason}. Without a network, fetch that folder on "
+        "another machine and give its path"
+    )
+
+
+def _no_network(error):
+    """Whether a connection is behind an error: the hubs' clients say a file is not there."""
+    while error is not None:
+        name = type(error).__name__
+        if name == "gaierror" or "Connect" in name or "Timeout" in name:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

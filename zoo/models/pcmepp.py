@@ -37,7 +37,7 @@ def pcmepp(
     ```
 
     What belongs to the batches (Mixup and CutMix with soft labels, lost words) is in
-    `zoo.data.pipeline.mixing`.
+    `zoo.data.pipeline.streams`.
 
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`;

@@ -16,8 +16,11 @@ from zoo.files.decoding import resizing
 from zoo.files.json_files import read_object
 from zoo.files.run_folder import RunFolder
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.hub_files import HUBS, fetch, fetch_config, fetch_weights
 from zoo.models.hub_models import (
+    HUBS,
+    fetch,
+    fetch_config,
+    fetch_weights,
     hub_model,
     hub_names,
     is_hub_config,

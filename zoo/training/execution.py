@@ -232,7 +232,7 @@ def distribute(
         stream: function from the first step to a `tf.data.Dataset` of global batches. If it also
             takes `shard`, every worker asks it for its `(index, count)` share alone; otherwise it
             makes whole batches and keeps its rows, which is needed where rows depend on others
-            (`zoo.data.pipeline.mixing`).
+            (`zoo.data.pipeline.streams`).
         start_step: the first step.
         micro_batches: of a batch, on one replica: the steps whose gradients are accumulated.
 

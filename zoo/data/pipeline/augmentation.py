@@ -1,18 +1,146 @@
-"""Which augmentations a training pipeline applies."""
+"""Which augmentations a training pipeline applies, and the random parts of pictures."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
 
-from zoo.data.pipeline.random_crops import RandomCrop
 from zoo.data.text import captions
 from zoo.data.text.captions import WordIds, drop_words
 from zoo.embeddings import Tensor
 from zoo.files import images
+from zoo.files.images import decode, resize
+from zoo.files.seeding import step_seed, uniform
 
+_CROP = 1  # the purpose of these draws, see `seeding.uniform`
+_ATTEMPTS = 10
+NUMBERS = 2 * _ATTEMPTS + 2
 # Of the words that are lost: how many are deleted, replaced, masked (BERT's and VSE∞'s shares).
 _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """Which part of a picture a training step sees, stretched to the square of the encoder.
+
+    Exactly one of both is given:
+
+    Attributes:
+        area: smallest and largest share of the picture's area. Width / height is between 3/4 and
+            4/3; of ten draws the first that fits is taken, else the middle. As torchvision's
+            `RandomResizedCrop`, of which VSE++ and PCME take `(0.08, 1.0)`.
+        sides: smallest and largest share of the height, and the same share of the width, so that
+            the part has the shape of the picture, as VSE∞ and PCME++ take `(0.6, 1.0)`.
+
+    Raises:
+        ValueError: if both or none is given, or not 0 < smallest ≤ largest ≤ 1.
+
+    Released code: VSE++'s data.py, PCME's datasets/_transforms.py, PCME++'s pcmepp/datasets.py; the
+    papers do not say.
+    """
+
+    area: tuple[float, float] | None = None
+    sides: tuple[float, float] | None = None
+
+    def __post_init__(self):
+        if (self.area is None) == (self.sides is None):
+            raise ValueError(
+                f"one of `area` and `sides` must be given; received {self.area} and {self.sides}"
+            )
+        low, high = self.area or self.sides
+        if not 0 < low <= high <= 1:
+            raise ValueError(f"a range of shares must be within (0, 1]; received {(low, high)}")
+
+    def draws(self, seed, rows, shard=(0, 1)):
+        """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`; seed and shard as of
+        `seeding.uniform`."""
+        return uniform(seed, _CROP, rows, NUMBERS, shard)
+
+    def cut(self, contents, size, numbers):
+        """A part of one picture, uint8 `(size, size, 3)`, of the bytes of its file and a row of
+        `draws`."""
+        picture = decode(contents)
+        top, left, tall, wide = self.box(tf.shape(picture)[0], tf.shape(picture)[1], numbers)
+        part = resize(picture[top : top + tall, left : left + wide], size, mode="stretch")
+        return tf.cast(tf.round(part), tf.uint8)
+
+    def box(self, height, width, numbers):
+        """`(top, left, height, width)` of the part, int32, of a picture of this size."""
+        height, width = tf.cast(height, tf.float32), tf.cast(width, tf.float32)
+        tall, wide, placed = (self._by_area if self.area else self._by_sides)(
+            height, width, numbers
+        )
+        tall, wide = tf.maximum(tall, 1.0), tf.maximum(wide, 1.0)
+        place = tf.where(placed, numbers[-2:], 0.5)
+        top = tf.floor(place[0] * (height - tall + tf.cast(placed, tf.float32)))
+        left = tf.floor(place[1] * (width - wide + tf.cast(placed, tf.float32)))
+        return tuple(tf.cast(value, tf.int32) for value in (top, left, tall, wide))
+
+    def _by_area(self, height, width, numbers):
+        low, high = self.area
+        shares = (low + (high - low) * numbers[:_ATTEMPTS]) * height * width
+        bound = math.log(4 / 3)
+        ratios = tf.exp(bound * (2 * numbers[_ATTEMPTS : 2 * _ATTEMPTS] - 1))
+        wide, tall = tf.round(tf.sqrt(shares * ratios)), tf.round(tf.sqrt(shares / ratios))
+        inside = (wide <= width) & (tall <= height)
+        first = tf.argmax(inside)
+        # The largest part in the middle whose shape is within the bounds.
+        most_wide = tf.minimum(width, tf.round(height * 4 / 3))
+        most_tall = tf.minimum(height, tf.round(width * 4 / 3))
+        placed = tf.reduce_any(inside)
+        return (
+            tf.where(placed, tall[first], most_tall),
+            tf.where(placed, wide[first], most_wide),
+            placed,
+        )
+
+    def _by_sides(self, height, width, numbers):
+        low, high = self.sides
+        share = low + (high - low) * numbers[0]
+        return tf.floor(height * share), tf.floor(width * share), tf.constant(True)
+
+
+class Views:
+    """The pictures of some records, then their mirror images, then random parts of them.
+
+    View 0 is the picture as it is, view 1 its mirror image; of the others each is a random part,
+    every other one mirrored. The parts follow from the seed, so that a file of features says what
+    it holds: `resizing` is what the pixels follow from.
+
+    ```python
+    views = Views(zoo.data.sources.Pictures(records, 224), records, count=4)  # 4 N rows
+    ```
+    """
+
+    def __init__(self, pictures, records, count, crop=None, seed=0):
+        self.crop = crop or RandomCrop(area=(0.5, 1.0))
+        self.shape = pictures.shape
+        self.count = count * records.num_images
+        self.resizing = (*pictures.resizing, count, repr(self.crop), seed)
+        self._pictures, self._views, self._seed = pictures, count, seed
+        self._paths = tf.constant(list(records.image_paths), tf.string)
+
+    def in_order(self, batch_size):
+        """All views, the last batch of each as small as it is."""
+        batches = self._pictures.in_order(batch_size)
+        for view in range(1, self._views):
+            batches = batches.concatenate(self._view(view, batch_size))
+        return batches
+
+    def _view(self, view, batch_size):
+        if view == 1:
+            return self._pictures.in_order(batch_size).map(lambda batch: tf.reverse(batch, [2]))
+        draws = self.crop.draws(
+            step_seed(self._seed, tf.constant(view, tf.int64)), len(self._paths)
+        )
+
+        def part(path, numbers):
+            picture = self.crop.cut(tf.io.read_file(path), self.shape[0], numbers)
+            return tf.reverse(picture, [1]) if view % 2 else picture
+
+        rows = tf.data.Dataset.from_tensor_slices((self._paths, draws))
+        return rows.map(part, num_parallel_calls=tf.data.AUTOTUNE).batch(batch_size)
 
 
 @dataclass(frozen=True)

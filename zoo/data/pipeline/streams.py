@@ -1,13 +1,17 @@
-"""Streams: a split's training batches from any step on, as `fit` takes them."""
+"""Streams: a split's training batches from any step on, as `fit` takes them, and mixed images."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import tensorflow as tf
+
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.batches import class_pairs, images_with_captions
-from zoo.data.pipeline.mixing import mix_batches
 from zoo.data.records.sources import Split
+from zoo.files.seeding import step_seed, uniform
+
+_CHOICE, _KIND, _SHARE, _PLACE = 41, 42, 43, 44
 
 
 @dataclass(frozen=True)
@@ -126,3 +130,108 @@ def phase_seed(seed: int, phase: str, phases: Sequence[str]) -> int:
         phases: the names of all phases of a run.
     """
     return len(phases) * seed + phases.index(phase)
+
+
+def mix_batches(
+    batches, share=0.25, alpha=2.0, seed=0, start_step=0, mixup=0.5, whole_batches=False
+):
+    """Mixes some images of every batch with others, and says how much each caption still fits.
+
+    Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
+    place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
+    Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
+    Rows hold *all* true matches, so the other captions of an image, or of its class, keep their
+    share of the label.
+
+    Args:
+        batches: a `tf.data.Dataset` of batches of fixed shapes, such as those of
+            `image_caption_pairs`.
+        share: of the images that are mixed; rounded to whole images.
+        alpha: of the Beta distribution.
+        seed: of the draws.
+        start_step: the step of the first batch, so that a resumed run continues there.
+        mixup: the probability of Mixup; 1 is Mixup alone, 0 CutMix alone (table C.3).
+        whole_batches: mix all images of a batch with the probability `share`, and none otherwise,
+            which the table has as not "in-batch".
+
+    Returns:
+        The dataset with `images` mixed and `matches` float32 `(N, M)` added, which wins over the
+        labels; `semantic`, where there is one, is mixed likewise. Step s depends on nothing but
+        the seed and s.
+
+    Raises:
+        ValueError: if the share or a probability is outside of [0, 1] or α not positive.
+
+    Reference: Zhang et al., "mixup", ICLR 2018; Yun et al., "CutMix", ICCV 2019; PCME++ (Chun,
+        ICLR 2024), section 2.4 and table C.3.
+
+    Released code differs: a mixed row has two positives only, its own caption and its partner's;
+        other true matches become negatives.
+    """
+    for name, value in (("share", share), ("mixup", mixup)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"`{name}` must be in [0, 1]; received {value}")
+    if alpha <= 0:
+        raise ValueError(f"`alpha` must be positive; received {alpha}")
+
+    def mix(step, batch):
+        key = step_seed(seed, step)
+        images, kept = mix_images(batch["images"], share, alpha, key, mixup, whole_batches)
+        own = tf.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
+        mixed = {**batch, "images": images, "matches": mix_matches(tf.cast(own, tf.float32), kept)}
+        if "semantic" in batch:
+            mixed["semantic"] = mix_matches(batch["semantic"], kept)
+        return mixed
+
+    steps = tf.data.Dataset.range(start_step, tf.int64.max)
+    mixed = tf.data.Dataset.zip(steps, batches).map(mix, num_parallel_calls=tf.data.AUTOTUNE)
+    return mixed.prefetch(tf.data.AUTOTUNE)
+
+
+def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
+    """Images, some mixed with their partners in the reversed batch, and λ `(batch,)`, the share
+    that is each one's own: 1 where it is not mixed. Options as of `mix_batches`."""
+    rows, height, width = images.shape[:3]
+    choice = uniform(seed, _CHOICE, rows, 1)[:, 0]
+    if whole_batches:
+        chosen = tf.fill([rows], choice[0] < share)
+    else:
+        # Exactly `share` of the batch, so that no step is without mixed images, or with them only.
+        chosen = tf.argsort(tf.argsort(choice)) < round(share * rows)
+    kept = _beta(seed, rows, alpha)
+    by_mixup = uniform(seed, _KIND, 1, 1)[0, 0] < mixup
+    partner = tf.reverse(images, [0])
+    # Mixup takes 1 − λ of every pixel, CutMix all of the pixels in a box of that area.
+    box = _box(1.0 - kept, uniform(seed, _PLACE, rows, 2), height, width)
+    taken = tf.where(by_mixup, (1.0 - kept)[:, None, None], box)
+    taken = tf.where(chosen[:, None, None], taken, 0.0)
+    kept = 1.0 - tf.reduce_mean(taken, axis=(1, 2))
+    mixed = images + taken[..., None] * (partner - images)
+    # Without rounding errors where nothing is mixed.
+    kept = tf.where(chosen, kept, 1.0)
+    return mixed, kept
+
+
+def mix_matches(matches, kept):
+    """The labels `(N, M)` of mixed images: λ · own row + (1 − λ) · row of the reversed batch."""
+    kept = kept[:, None]
+    return kept * matches + (1.0 - kept) * tf.reverse(matches, [0])
+
+
+def _beta(seed, rows, alpha):
+    key = tf.random.fold_in(seed, _SHARE, alg="philox")
+    parts = tf.random.stateless_gamma((2, rows), key, alpha=alpha)
+    return parts[0] / (parts[0] + parts[1])
+
+
+def _box(area, place, height, width):
+    """1.0 in a rectangle of about that share of each image and of its shape, else 0.0."""
+
+    def inside(place, size):
+        length = tf.round(tf.sqrt(area) * size)
+        start = tf.floor(place * (size - length + 1.0))
+        position = tf.range(size, dtype=tf.float32)[None]
+        return (position >= start[:, None]) & (position < (start + length)[:, None])
+
+    rows, columns = inside(place[:, 0], height), inside(place[:, 1], width)
+    return tf.cast(rows[:, :, None] & columns[:, None, :], tf.float32)

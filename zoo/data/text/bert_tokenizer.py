@@ -1,7 +1,9 @@
-"""BERT's WordPiece tokenizer from its vocabulary file."""
+"""BERT's WordPiece tokenizer from its vocabulary file, in Python and in a graph."""
 
 import functools
 import os
+import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.data.text.captions import WordIds
-from zoo.data.text.word_pieces import WordPieceIds
 from zoo.embeddings import Tensor
 from zoo.encoders.sentence import text_folder
 from zoo.encoders.subwords import SubwordTokenizer
@@ -20,6 +21,15 @@ from zoo.files.text_files import read_lines
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_FILES = ("vocab.txt", "tokenizer.json", "assets/tokenizer/vocabulary.txt")
+_MOST = 100  # bytes of a word; a longer one is unknown
+# Of the original BERT: all of them are words of their own.
+_CJK = re.compile(
+    "([\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
+    "\U0002b820-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f])"
+)
+# Unicode's "default ignorable", of those that are neither marks nor format characters.
+_IGNORED = re.compile("[\u115f\u1160\u2065\u3164\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]")
+_ASCII = re.compile("[!-/:-@\\[-`{-~]")
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -57,7 +67,7 @@ class BertTokenizer(SubwordTokenizer):
             )
         ends = (self.vocabulary.index(START), self.vocabulary.index(END))
         super().__init__(None, ends, max_words, **kwargs)
-        self._ids = WordPieceIds(self.vocabulary, UNKNOWN)
+        self._ids = _WordPieceIds(self.vocabulary, UNKNOWN)
 
     def vocabulary_size(self) -> int:
         """Number of token ids."""
@@ -157,3 +167,70 @@ def _pieces_of_json(path):
     if not whole or sorted(ids.values()) != list(range(len(ids))):
         raise InputError(f"{path}: expected the ids 0 to {len(ids) - 1} in `vocab`, each once")
     return sorted(ids, key=ids.get)
+
+
+class _WordPieceIds:
+    """Strings to lists of ids, those of TensorFlow Text in a graph: letters lowered and
+    without accents, words cut into the longest pieces of the vocabulary from their start."""
+
+    def __init__(self, vocabulary, unknown):
+        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
+        self._unknown = [self._ids[unknown]]
+        self._longest = max(map(len, self._ids))
+        self._of_word = functools.lru_cache(1 << 16)(self._pieces)
+
+    def __call__(self, text):
+        text = text.partition("\0")[0]  # where TensorFlow Text ends
+        text = unicodedata.normalize("NFD", _CJK.sub(r" \1 ", text))
+        return [number for word in _words(text) for number in self._of_word(word)]
+
+    def _pieces(self, word):
+        word = _folded(word)
+        if len(word.encode("utf-8")) > _MOST:
+            return self._unknown
+        found, start, prefix = [], 0, ""
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest), start, -1):
+                number = self._ids.get(prefix + word[start:end])
+                if number is not None:
+                    break
+            else:
+                return self._unknown
+            found.append(number)
+            start, prefix = end, "##"
+        return found
+
+
+def _words(text):
+    """Words and marks of punctuation."""
+    word = ""
+    for letter in text:
+        kind = _kind(letter)
+        if kind == "letter":
+            word += letter
+        elif kind != "accent":
+            if word:
+                yield word
+            word = ""
+            if kind == "mark":
+                yield letter
+    if word:
+        yield word
+
+
+@functools.cache
+def _kind(letter):
+    category = unicodedata.category(letter)
+    if category == "Mn":
+        return "accent"
+    if _ASCII.match(letter) or category[0] == "P":
+        return "mark"
+    if letter in " \t\n\r\f" or category in ("Cc", "Cf"):
+        return "space"
+    return "mark" if _CJK.match(letter) else "letter"
+
+
+def _folded(word):
+    """The word in NFKC_Casefold."""
+    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+    return _IGNORED.sub("", word)
