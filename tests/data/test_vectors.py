@@ -44,7 +44,6 @@ def test_the_splits_are_whole_apart_and_the_vectors_their_own(files):
         batch = next(iter(batches.caption_batches(split.records, None)))
         assert batch["captions"].dtype == "float32"
         np.testing.assert_array_equal(batch["captions"], CAPTIONS[split.records.caption_ids])
-        assert not split.records.has_texts
     np.testing.assert_array_equal(opened(files, held_out="val").records.image_ids, rows[1])
     other = opened(files, seed=1).records.image_ids
     assert set(other) != set(rows[2])
@@ -105,7 +104,6 @@ def test_pairs_labels_texts_and_splits(files):
     (files / "splits.txt").write_text("\n".join(names))
     train = opened(files, "train", pairs="pairs.npy", splits="splits.txt", texts="texts.txt")
     records = train.records
-    assert records.has_texts
     assert records.num_images == 29  # image 1 has no caption
     assert {item.kind for item in records.skipped} == {
         "images without captions",

@@ -1,4 +1,8 @@
-"""CLIP weights of OpenAI's and Hugging Face's naming, from a local file into KerasHub's towers."""
+"""CLIP weights of OpenAI's and Hugging Face's naming, from a local file into KerasHub's towers.
+
+Reads `.safetensors` and `.npz` files with either's names, and folders with a KerasHub preset of a
+`CLIPBackbone`. Positions of another image size are interpolated; text positions are cut.
+"""
 
 import os
 import pathlib
@@ -14,23 +18,8 @@ from zoo.errors import InputError, require
 
 
 def load_clip_weights(encoder, path, tower):
-    """Copies pretrained CLIP weights into a tower: a built KerasHub `CLIPVisionEncoder` or
-    `CLIPTextEncoder`, `"vision"` or `"text"`.
-
-    Reads, by what is there:
-
-    - `.safetensors` or `.npz` with Hugging Face's names (`vision_model.encoder.layers.0…`), as
-      `openai/clip-vit-base-patch32` has them;
-    - the same with OpenAI's (`visual.transformer.resblocks.0…`, `transformer.resblocks.0…`), as
-      the state dicts of `openai/CLIP` and `open_clip` have them;
-    - a folder with a KerasHub preset of a `CLIPBackbone`.
-
-    Positions of another image size are interpolated bicubically; text positions are cut.
-
-    Raises:
-        InputError: if there is no such file, it is of another kind, an array is missing, has
-            another shape than the network's, or is not finite, or blocks would be left over.
-    """
+    """Copies CLIP's weights into a built tower of KerasHub, `"vision"` or `"text"`. Raises
+    InputError if the file or folder is none of those above, or not of this network."""
     path = pathlib.Path(os.fspath(path)).expanduser()
     if path.is_dir():
         _copy_preset(encoder, path, tower)

@@ -1,4 +1,4 @@
-"""Captions to the features of their words: by a recurrent network, by BERT."""
+"""Captions to the features of their words: by a recurrent network, by BERT, by what is given."""
 
 import os
 import pathlib
@@ -13,6 +13,9 @@ from zoo.layers.sentence_gru import SentenceGRU
 
 PADDING = 0
 BASE = {"num_layers": 12, "num_heads": 12, "hidden_dim": 768}
+NOTHING = (
+    "one of `caption_backbone`, `tokenizer` and `vocabulary_size` must be given; received none"
+)
 
 
 def gru(
@@ -70,6 +73,18 @@ def gru(
     states, sentence = reader(words, mask=mask)
     outputs = {"words": words, "states": states, "sentence": sentence, "mask": mask}
     return keras.Model(ids, outputs, name="backbone")
+
+
+def caption_features(backbone, tokenizer, vocabulary_size, dim, max_length, **options):
+    """A builder's network over captions: the one that is given, or a GRU over words. Raises
+    ValueError if there is nothing to make a network of."""
+    if backbone is not None:
+        return backbone
+    if tokenizer is not None:
+        vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
+    elif vocabulary_size is None:
+        raise ValueError(NOTHING)
+    return gru(vocabulary_size, dim, max_length=max_length, **options)
 
 
 def bert(

@@ -26,11 +26,9 @@ def num_replicas():
 
 
 def embed(encoder, rows, training=None):
-    """The embedding of this replica's rows, of which a small last batch may leave none.
-
-    Convolutions on CPUs give no rows a wrong shape (TensorFlow 2.21), so an encoder always gets
-    one, of zeros if there is no other. BatchNorm sees it.
-    """
+    """The embedding of this replica's rows, of which a small last batch may leave none."""
+    # Convolutions on CPUs give no rows a wrong shape (TensorFlow 2.21), so an encoder always gets
+    # one, of zeros if there is no other. BatchNorm sees it.
     if num_replicas() == 1 or rows.shape[0]:
         return encoder(rows, training=training)
     count = ops.shape(rows)[0]
@@ -42,14 +40,8 @@ def embed(encoder, rows, training=None):
 def gather(batch, images, captions):
     """The rows of all replicas in the order of the replicas, which is that of the global batch.
 
-    Everything travels as float32, whatever its dtype. Replicas may have different numbers of rows,
-    or none. Nothing travels backwards: the whole loss is known on every replica, and so is its
-    gradient for the rows that came from there. `"images"` of the batch stay behind, as nothing
-    after the encoders reads them. Matrices such as `"matches"` are this replica's rows and all
-    columns.
-
-    Returns:
-        `(batch, images, captions)` of all replicas; what was given where there is only one.
+    Replicas may have different numbers of rows, or none. Nothing travels backwards: every replica
+    knows the whole loss, and so its gradient for its own rows. `"images"` of the batch stay behind.
     """
     if num_replicas() == 1:
         return batch, images, captions
@@ -70,20 +62,14 @@ def gather(batch, images, captions):
 
 
 def share(loss):
-    """What this replica contributes to a loss that every replica computed whole.
-
-    Optimizers sum the gradients of the replicas. Those for the weights of the similarity and of
-    the terms are the same on each; those through the encoders, where each replica has its own rows
-    alone, `gather` multiplies again.
-    """
+    """What this replica contributes to a loss that every replica computed whole, since optimizers
+    sum their gradients; those through the encoders `gather` multiplies again."""
     return loss / num_replicas()
 
 
 def one_value_a_replica(logs):
-    """Logs as vectors of one value, as Keras reduces them over workers along their first axis.
-
-    Stock Keras 3.15.1 returns scalars there and fails, see `tests/training/test_canaries.py`.
-    """
+    """Logs as vectors of one value, as Keras reduces them over workers along their first axis;
+    stock Keras 3.15.1 returns scalars and fails, see `tests/training/test_canaries.py`."""
     if num_replicas() == 1:
         return logs
     import tensorflow as tf

@@ -7,7 +7,7 @@ import keras
 
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
-from zoo.models import backbones
+from zoo.encoders.words import NOTHING, caption_features
 from zoo.models.dual_encoder import DualEncoder
 
 # From scratch, for words of a small vocabulary.
@@ -97,8 +97,8 @@ def pcme(
         the last word (`at_last_word`), and samples take the head's sum for log σ
         (`log_deviation`).
     """
-    image_backbone = backbones.pictures(image_backbone, image_size, image_weights)
-    caption_backbone = backbones.captions(
+    image_backbone = encoders.image_features(image_backbone, image_size, image_weights)
+    caption_backbone = caption_features(
         caption_backbone,
         tokenizer,
         vocabulary_size,
@@ -186,7 +186,7 @@ def pcme_bert(
         vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
     if caption_backbone is None:
         if vocabulary_size is None:
-            raise ValueError(backbones.NOTHING)
+            raise ValueError(NOTHING)
         caption_backbone = encoders.bert(None, vocabulary_size, max_length, dropout, **SMALL)
     elif isinstance(caption_backbone, (str, os.PathLike)):
         caption_backbone = encoders.bert(caption_backbone, max_length=max_length)

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.models import backbones
+from zoo.encoders.words import caption_features
 from zoo.models.dual_encoder import DualEncoder
 
 
@@ -52,7 +52,7 @@ def pooled_encoders(
     Raises:
         ValueError: if there is nothing to make a caption encoder of.
     """
-    caption_backbone = backbones.captions(
+    caption_backbone = caption_features(
         caption_backbone,
         tokenizer,
         vocabulary_size,
@@ -61,7 +61,7 @@ def pooled_encoders(
         word_dim=word_dim,
         merge="ave",
     )
-    image_backbone = backbones.pictures(image_backbone, image_size, image_weights)
+    image_backbone = encoders.image_features(image_backbone, image_size, image_weights)
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
     return (
         encoders.pooled_image_encoder(image_backbone, dim, **dropping, **head),

@@ -7,7 +7,7 @@ import keras
 from zoo import encoders, layers, losses, similarities
 from zoo.embeddings import SET
 from zoo.encoders.image_features import ImageBackbone
-from zoo.models import backbones
+from zoo.encoders.words import caption_features
 from zoo.models.dual_encoder import DualEncoder
 
 # Of sets and of nothing else.
@@ -66,7 +66,7 @@ def set_backbones(
             f"region_dim); received {image_backbone!r}"
         )
     options = {"word_dim": word_dim, "merge": merge, "word_vectors": word_vectors}
-    return images, backbones.captions(
+    return images, caption_features(
         caption_backbone, tokenizer, vocabulary_size, dim, max_length, **options
     )
 

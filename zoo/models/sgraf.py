@@ -7,7 +7,7 @@ import keras
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
-from zoo.models import backbones
+from zoo.encoders.words import caption_features
 from zoo.models.dual_encoder import DualEncoder
 
 MODULES = ("saf", "sgr", "both")
@@ -79,7 +79,7 @@ def sgraf(
     if module not in MODULES:
         raise ValueError(f"`module` must be one of {MODULES}; received {module!r}")
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = backbones.captions(
+    words = caption_features(
         caption_backbone,
         tokenizer,
         vocabulary_size,

@@ -9,8 +9,8 @@ from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
 from zoo.encoders.stored_features import replay
+from zoo.encoders.words import caption_features
 from zoo.layers.region_reasoning import RegionReasoning
-from zoo.models import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 
@@ -74,7 +74,7 @@ def vsepp(
     if unit_features is None:
         unit_features = not isinstance(image_backbone, (tuple, list))
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = backbones.captions(
+    words = caption_features(
         caption_backbone,
         tokenizer,
         vocabulary_size,
@@ -169,7 +169,7 @@ def vsrn(
         after them; for Flickr30K a BatchNorm follows the GRU over regions (`released`).
     """
     backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = backbones.captions(
+    words = caption_features(
         caption_backbone,
         tokenizer,
         vocabulary_size,

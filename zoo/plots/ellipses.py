@@ -82,8 +82,7 @@ def confidence_ellipses(
 
 def items_of(split, labels, each):
     """Arguments of `confidence_ellipses`: the first images and captions, `each` of both, of some
-    labels of an `EncodedSplit`, and the labels' names.
-    """
+    labels of an `EncodedSplit`, and the labels' names."""
     records = split.records
 
     def first(of):

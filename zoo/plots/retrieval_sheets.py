@@ -126,10 +126,8 @@ def image_to_text_sheet(
 
 
 def sheet_of_captions(split, pairs, picture, queries):
-    """`text_to_image_sheet` of some captions, by their rows, of an `EncodedSplit`.
-
-    Pairs are its similarities, `(images, captions)`; `picture` takes an image's index.
-    """
+    """`text_to_image_sheet` of some captions, by their rows, of an `EncodedSplit` and its pairs;
+    `picture` takes an image's index."""
     records = split.records
     found, scores = best(pairs.transposed(), queries)
     return text_to_image_sheet(

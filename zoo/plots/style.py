@@ -101,10 +101,8 @@ def save(figure: Figure, path: str | os.PathLike, dpi: int = 150) -> Path:
 
 
 def draw_shares(axis, x, successes, counts, **style):
-    """Draws shares `successes / counts` in percent with their 95 % Wilson intervals.
-
-    Returns the upper ends of the intervals in percent, `(shares,)`.
-    """
+    """Draws shares `successes / counts` in percent with their 95 % Wilson intervals, and returns
+    the upper ends."""
     share = 100 * np.asarray(successes) / np.asarray(counts)
     low, high = (100 * end for end in wilson_interval(successes, counts))
     bars = np.maximum([share - low, high - share], 0.0)

@@ -81,15 +81,8 @@ def load(
 
 
 def coco_records(contents, problems):
-    """The images of files in COCO's format, as `Record`s.
-
-    Args:
-        contents: pairs of a file's path and what it holds.
-        problems: where bad entries are reported.
-
-    Raises:
-        InputError: if a file has another format.
-    """
+    """The images of `(path, content)` of files in COCO's format, as `Record`s. Raises InputError if
+    a file has another format."""
     listed, seen = {}, set()
     for path, content in contents:
         _check_keys(path, content, ("images", "annotations"))

@@ -138,14 +138,6 @@ class Records:
         return self.image_labels[self.caption_image]
 
     @property
-    def has_texts(self) -> bool:
-        """Whether the captions are texts, and not only names of vectors."""
-        if self.caption_vectors is None or self.caption_ids is None:
-            return True
-        rows = zip(self.captions, self.caption_ids, strict=True)
-        return any(text != f"caption {row}" for text, row in rows)
-
-    @property
     def num_images(self) -> int:
         return len(self.image_paths)
 

@@ -117,11 +117,7 @@ class Features:
         return indices.map(self.gather, num_parallel_calls=tf.data.AUTOTUNE)
 
     def take_parts(self, indices, draws, crop):
-        """Refuses: features are of whole pictures.
-
-        Raises:
-            ValueError: always.
-        """
+        """Raises ValueError: features are of whole pictures."""
         raise ValueError(f"`augmentation.crop` must be None for stored features; received {crop}")
 
     def in_order(self, batch_size):
@@ -199,21 +195,10 @@ def pictures(
 
 
 def row_reader(array):
-    """A function from row numbers to rows.
-
-    A file of more than half a GiB stays where it is: its rows are read when they are asked for.
-    They are read as bytes and not through the memory map, whose pages would count as memory of
-    the process until it has grown by the whole file.
-
-    Args:
-        array: `(rows, …)`, in memory or a whole `np.memmap` in C order.
-
-    Returns:
-        A function of int `(n,)` that gives `(n, …)`, in the graph.
-
-    Raises:
-        ValueError: if a memory map is not in C order, or is a part of another.
-    """
+    """A function of row numbers that gives rows, in the graph; a large memory map, whole and in C
+    order, stays a file. Raises ValueError if it is a part, or of another order."""
+    # Its bytes are read when they are asked for: pages of the map would count as memory of the
+    # process until it has grown by the whole file.
     if not isinstance(array, np.memmap) or array.nbytes <= _SMALL:
         with tf.device("CPU:0"):
             tensor = tf.constant(np.asarray(array))
@@ -234,10 +219,8 @@ def row_reader(array):
 
 
 class _FileRows:
-    """Rows of an array in a file, as NumPy arrays.
-
-    TensorFlow never forgets a Python function that it was given, so this keeps no file open.
-    """
+    """Rows of an array in a file, as NumPy arrays. TensorFlow never forgets a Python function that
+    it was given, so this keeps no file open."""
 
     def __init__(self, path, dtype, offset, shape):
         self.path, self.dtype, self.offset, self.shape = path, dtype, offset, shape
