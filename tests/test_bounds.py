@@ -63,30 +63,15 @@ def test_a_recipe_refuses_what_is_no_number(name, capsys):
     ("recipe", "flag", "says"),
     [
         ("pcme_cub", "--batch-size=0", "--batch-size must be a whole number of at least 1"),
-        ("pcme_cub", "--batch-size=-3", "received -3"),
-        ("pcme_cub", "--dim=0", "--dim must be a whole number of at least 1"),
         (
             "pcme_cub",
             "--dim=99999999999999999999",
             "--dim must be at most 2147483647; received 99999999999999999999",
         ),
         ("pcme_cub", "--learning-rate=-1", "--learning-rate must be a finite number of at least 0"),
-        ("pcme_cub", "--learning-rate=nan", "received nan"),
         ("pcme_cub", "--word-dropping=1.5", "--word-dropping must be a share from 0 to 1"),
         ("pcme_cub", "--scale=0", "--scale must be a finite number above 0"),
-        ("pcme_cub", "--shift=inf", "--shift must be a finite number; received inf"),
         ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
-        ("pcme_cub", "--num-samples=0", "--num-samples must be a whole number of at least 1"),
-        ("pcme_cub", "--kl-weight=-0.1", "--kl-weight must be a finite number of at least 0"),
-        (
-            "pcme_cub",
-            "--warm-up-epochs=-1",
-            "--warm-up-epochs must be a whole number of at least 0",
-        ),
-        ("pcmepp_noisy_coco", "--noise=1.5", "--noise must be a share from 0 to 1"),
-        ("own_pairs", "--held-out-share=nan", "--held-out-share must be a share from 0 to 1"),
-        ("own_pairs", "--epochs=0", "--epochs must be a whole number of at least 1"),
-        ("daa_cub", "--daa-temperature=0", "--daa-temperature must be a finite number above 0"),
     ],
 )
 def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, capsys):
@@ -95,12 +80,6 @@ def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, c
     assert says in error
     assert error.startswith("error: ")
     assert error.count("\n") == 1
-
-
-def test_numbers_at_the_bounds_are_taken():
-    argv = ["--word-dropping=1", "--cutout=0", "--shift=-2", "--log-variance-bias=-6", "--seed=0"]
-    settings = cli.parse(CLASSES["pcme_cub"], [*argv, "--learning-rate=0", "--dim=1"])
-    assert (settings.word_dropping, settings.shift, settings.seed) == (1.0, -2.0, 0)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +105,3 @@ def test_bounds(kind, inside, outside):
 def test_a_yes_or_no_that_may_be_left_open_is_a_pair_of_flags(text):
     settings = cli.parse(CLASSES["own_pairs_gru"], text.split())
     assert settings.cache_features is (text != "--no-cache-features")
-
-
-def test_a_yes_or_no_takes_no_word(capsys):
-    assert refused(CLASSES["own_pairs_gru"], "--cache-features", "false") == 2
-    assert "'false'" in capsys.readouterr().err

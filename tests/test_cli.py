@@ -61,14 +61,10 @@ def test_toy_and_smoke_values_yield_to_a_given_flag():
     ("argv", "says"),
     [
         (["--epoch", "3"], "did you mean --epochs?"),
-        (["--learn", "3"], "did you mean --learning-rate?"),
         (["--least-epochs", "3"], "unknown argument '--least-epochs' (--help"),
-        (["--readers", "lstm"], "choose from"),
         (["--epochs", "three"], "three"),
         (["--epochs", "0"], "at least 1; received 0"),
         (["--pool", "median"], "median"),
-        (["--strategy", "two"], "two"),
-        (["--mixed-precision", "float64"], "float64"),
         (["stray"], "'stray'"),
     ],
 )
@@ -93,18 +89,6 @@ def test_help_shows_sources_defaults_and_variants(capsys):
     assert "--weights STR a file" in text
     assert "(default )" not in text
     assert "share of 100% (default 50; 8 on the toy data; 1 with --smoke)" in text
-
-
-def test_a_field_without_default_is_required(capsys):
-    @dataclass(frozen=True)
-    class Needs:
-        path: Path
-
-    assert parse(Needs, ["--path", "x"]).path == Path("x")
-    with pytest.raises(SystemExit) as ended:
-        parse(Needs, [])
-    assert ended.value.code == 2
-    assert "--path" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -147,10 +131,8 @@ def test_run_keeps_the_traceback_of_a_defect_and_the_code_of_main():
     ("argv", "says"),
     [
         (["build", "--modle", "x"], "unknown argument '--modle', did you mean --model?"),
-        (["build", "--model", "x", "--knid=flat"], "unknown argument '--knid', did you mean"),
         (["build"], "required: --model"),
         (["build", "--model", "x", "--kind", "tree"], "argument --kind: invalid choice: 'tree'"),
-        (["--modle", "build"], "unknown argument '--modle' (--help"),
     ],
 )
 def test_an_unknown_flag_is_reported_first(argv, says, capsys):
@@ -171,9 +153,7 @@ def test_an_unknown_flag_is_reported_first(argv, says, capsys):
     [
         ("nope: not a model", "nope", "--model nope: not a model"),
         ("a model must be one of X; received 'nope'", "nope", "--model: a model must be one of"),
-        ("no such model: 'nope'; a model must", "nope", "--model: no such model: 'nope'"),
         ("photos: no such folder", "nope", "photos: no such folder"),
-        ("None: no such folder", None, "None: no such folder"),
     ],
 )
 def test_an_error_about_a_value_names_its_flag(said, value, names):

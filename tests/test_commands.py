@@ -264,16 +264,6 @@ def test_no_block_is_left_out():
             assert first not in (*CHECKS, "import", "from"), f"{where}: this is code"
 
 
-def test_code_is_in_fences():
-    """What is indented is neither coloured nor looked at here."""
-    for path in PAGES:
-        inside = FENCE.sub("", path.read_text())
-        for before, line in re.findall(r"([^\n]*)\n\n {4}(\S[^\n]*)", inside):
-            within = before.startswith(("!!!", "???", "    ", "- ", "* ")) or before[:1].isdigit()
-            within |= line.startswith(":::")  # an entry of the reference in a folded box
-            assert within, f"{path.relative_to(ROOT)}: {line}"
-
-
 def test_every_exception_is_needed():
     for page, start in EXCEPTIONS:
         assert any(b.page == page and b.text.startswith(start) for b in BLOCKS), (page, start)

@@ -55,10 +55,6 @@ def test_a_call_begins_with_the_layer_or_around_it():
     assert not layer.seen
 
 
-def test_one_process_spans_no_workers():
-    assert not compat.spans_workers(tf.distribute.get_strategy())
-
-
 def test_metrics_are_known_before_they_are_built():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(loss="mse", metrics=["mae"])

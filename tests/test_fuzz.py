@@ -22,17 +22,15 @@ import pytest
 from PIL import Image
 
 import memory
-import odd_pictures
 import zoo
 from mutations import mutated
 from pixel_model import pixel_model
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
-from zoo.data import cub, images, own_pairs, toy_birds, toy_scenes
-from zoo.data.text.captions import WordTokenizer, read_glove
+from zoo.data import cub, own_pairs, toy_birds, toy_scenes
 from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
-from zoo.files.decoding import check_images, decoded
+from zoo.files.decoding import check_images
 from zoo.search import Index
 from zoo.training.history import read_history
 from zoo.training.resume import Resume
@@ -51,38 +49,17 @@ def _pictures(folder):
         Image.fromarray(pixels).save(folder / f"{number}.{kind.lower()}", kind)
 
 
-def _table(folder, name, separator=None):
+def _table(folder):
     _pictures(folder)
     names = [path.name for path in sorted(folder.iterdir()) if path.suffix != ".tiff"]
-    rows = [(name, f'a "{number}" picture', "train") for number, name in enumerate(names)]
-    if separator is None:
-        text = "\n".join(
-            json.dumps(dict(zip(("image", "caption", "split"), r, strict=True))) for r in rows
-        )
-    else:
-        quoted = [[f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row] for row in rows]
-        cells = rows if separator == "\t" else quoted
-        text = "\n".join(separator.join(row) for row in [("image", "caption", "split"), *cells])
-    (folder / name).write_text(text + "\n")
+    rows = [f'"{name}","a ""{number}"" picture","train"' for number, name in enumerate(names)]
+    (folder / "pairs.csv").write_text("\n".join(["image,caption,split", *rows, ""]))
 
 
-def _reads_table(name):
-    def read(folder):
-        path = folder / name
-        skip = path.exists() and path.stat().st_size % 2 == 0
-        return own_pairs.load(path, image_size=8, skip_bad=skip, verbose=False)
-
-    return read
-
-
-def _text_files(folder):
-    _pictures(folder)
-    for path in list(folder.iterdir()):
-        path.with_suffix(".txt").write_text(f"a picture\nof {path.stem}\n")
-
-
-def _read_split(folder):
-    return data.open({"loader": "pairs", "root": str(folder), "image_size": 8}, "train")
+def _read_table(folder):
+    path = folder / "pairs.csv"
+    skip = path.exists() and path.stat().st_size % 2 == 0
+    return own_pairs.load(path, image_size=8, skip_bad=skip, verbose=False)
 
 
 def _read_pictures(folder):
@@ -92,38 +69,6 @@ def _read_pictures(folder):
         with contextlib.suppress(limits.RefusedError):
             limits.picture(path)
     assert len(check_images(sorted(folder.iterdir()))) == len(list(folder.iterdir()))
-
-
-def _odd_pictures(folder):
-    folder.mkdir()
-    for name, (contents, _) in odd_pictures.files().items():
-        (folder / name).write_bytes(contents)
-
-
-def _read_odd_pictures(folder):
-    """What is checked is decoded, by files as by graphs; what is refused is refused by both."""
-    paths = sorted(path for path in folder.iterdir() if path.is_file())
-    for path, reason in zip(paths, check_images(paths), strict=True):
-        if reason is None:
-            np.testing.assert_array_equal(images.decode(path.read_bytes()), decoded(path))
-        else:
-            with pytest.raises(InputError):
-                decoded(path)
-
-
-def _odd_texts(folder):
-    folder.mkdir()
-    texts = [f"a{mark}b" for mark in "\u2028\u2029\u0085\x0b\x0c\x1c\x1e"]
-    for number, end in enumerate(("\n", "\r\n", "\r")):
-        (folder / f"{number}.txt").write_bytes(end.join(texts).encode())
-        (folder / f"{number}.csv").write_bytes(end.join(["caption", *texts]).encode())
-
-
-def _read_odd_texts(folder):
-    for path in sorted(folder.iterdir()):
-        assert all(not set(text) & set("\r\n") for text in collection.captions(path).values) or (
-            path.suffix == ".csv"  # whose quoted fields may hold line ends
-        )
 
 
 def _preset(folder):
@@ -210,11 +155,6 @@ def _read_vectors(folder):
     return data.open(description, "train")
 
 
-def _glove(folder):
-    folder.mkdir()
-    (folder / "glove.txt").write_text("red 0.1 0.2 0.3\nbird -1 2 3.5\na 1e-3 0 0\n")
-
-
 def _scenes(folder):
     toy_scenes.generate(folder, num_images=20, num_species=4, image_size=32, region_dim=4)
 
@@ -271,33 +211,17 @@ def _ask_the_server(folder):
 
 
 READERS = {
-    "pairs.csv": (lambda f: _table(f, "pairs.csv", ","), _reads_table("pairs.csv")),
-    "pairs.tsv": (lambda f: _table(f, "pairs.tsv", "\t"), _reads_table("pairs.tsv")),
-    "pairs.jsonl": (lambda f: _table(f, "pairs.jsonl"), _reads_table("pairs.jsonl")),
-    "text files": (_text_files, _read_split),
+    "pairs.csv": (_table, _read_table),
     "pictures": (_pictures, _read_pictures),
-    "odd pictures": (_odd_pictures, _read_odd_pictures),
-    "odd texts": (_odd_texts, _read_odd_texts),
     "presets": (_preset, _read_preset),
     "run": (_run, _read_run),
     "checkpoints": (_checkpoints, lambda f: Resume(f).restore(_small_model())),
     "index": (_index, _read_index),
     "collection": (_collection, _read_collection),
     "vectors": (_vectors, _read_vectors),
-    "glove": (_glove, lambda f: read_glove(f / "glove.txt", WordTokenizer(["red", "bird"]))),
     "coco": (
         _scenes,
         lambda f: data.open({"loader": "coco", "root": str(f / "coco"), "image_size": 8}, "train"),
-    ),
-    "flickr30k": (
-        _scenes,
-        lambda f: data.open(
-            {"loader": "flickr30k", "root": str(f / "flickr30k"), "image_size": 8}, "train"
-        ),
-    ),
-    "regions": (
-        _scenes,
-        lambda f: data.open({"loader": "regions", "root": str(f / "regions")}, "train"),
     ),
     "cub": (
         lambda f: toy_birds.generate(f, seed=3, num_classes=8, images_per_class=4, image_size=32),
@@ -315,13 +239,12 @@ def sound(tmp_path_factory):
     root = tmp_path_factory.mktemp("sound")
     for name, (make, read) in READERS.items():
         make(root / name)
-        if name != "bodies":
-            read(root / name)
+        read(root / name)
     return root
 
 
 def _files(folder, name):
-    part = {"coco": "coco", "flickr30k": "flickr30k", "regions": "regions"}.get(name, "")
+    part = "coco" if name == "coco" else ""
     return sorted(path for path in (folder / part).rglob("*") if path.is_file())
 
 

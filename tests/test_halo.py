@@ -72,7 +72,7 @@ def test_the_names_that_help_lists_are_the_library_s():
         by_name.check_name("nothing")
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("argv", [[], ["--help"]])
 def test_the_help_lists_every_command(argv, capsys):
     assert call(*argv) == 0
     text = capsys.readouterr().out
@@ -93,9 +93,8 @@ def test_the_version_is_that_of_the_package(capsys):
     assert importlib.metadata.version("halo-zoo") == zoo.__version__
 
 
-@pytest.mark.parametrize("argv", [["train"], ["train", "--help"]])
-def test_recipes_are_listed_with_what_they_are(argv, capsys):
-    assert call(*argv) == 0
+def test_recipes_are_listed_with_what_they_are(capsys):
+    assert call("train") == 0
     text = capsys.readouterr().out
     assert "PCME on CUB-200-2011, or on Toy Birds when no data are given.\n" in text
     names = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
@@ -126,10 +125,7 @@ def test_a_command_has_its_own_help(argv, program, capsys):
             "unknown recipe 'pcme_cup'; the nearest is 'pcme_cub' (halo train lists all)",
         ),
         (["train", "pcme_cub", "--dims", "3"], "did you mean --dim?"),
-        (["report", "nowhere"], "no such run folder: nowhere"),
         (["export", "run"], "the following arguments are required: OUT"),
-        (["search", "query"], "the following arguments are required: folder"),
-        (["evaluate", "nowhere.npz"], "nowhere.npz: there is no such file"),
         (["demo", "nowhere"], "'nowhere'"),
     ],
 )

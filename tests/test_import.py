@@ -121,9 +121,3 @@ def test_a_backend_that_is_not_installed_is_one_line(backend):
     (line,) = found.stderr.splitlines()
     assert line.startswith("error: KERAS_BACKEND")
     assert backend in line
-
-
-def test_public_modules_of_data_load_or_generate():
-    for name in ("coco", "cub", "flickr30k", "regions", "toy_birds", "toy_scenes", "visual_genome"):
-        module = getattr(zoo.data, name)
-        assert callable(module.generate if name.startswith("toy") else module.load)

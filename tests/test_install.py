@@ -4,17 +4,11 @@ The environment of these tests lends its packages to a bare one, without the che
 installed in it. Nothing is downloaded.
 """
 
-import contextlib
 import email
 import os
-import signal
-import socket
 import subprocess
 import sys
 import sysconfig
-import time
-import urllib.error
-import urllib.request
 import zipfile
 from pathlib import Path, PurePosixPath
 
@@ -160,40 +154,3 @@ def test_a_run_outside_of_the_checkout(environment, outside, halo):
     assert (outside / "run/report/text_to_image.png").stat().st_size > 10_000
     halo("export", "run", "served")
     assert (outside / "served/1/saved_model.pb").is_file()
-    with _demo(environment, outside, "run") as (process, address):
-        assert "gradio" in _answer(process, address).lower()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 143
-
-
-@contextlib.contextmanager
-def _demo(environment, outside, run):
-    """`halo demo RUN` on a free port of this machine, ended in any case: process and address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [environment / "bin" / "halo", "demo", run, "--port", str(port)],
-        cwd=outside,
-        env=_variables(outside),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answer(process, address, seconds=300):
-    """The page at an address as soon as there is one."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        assert process.poll() is None, f"the demo ended with {process.returncode}"
-        try:
-            with urllib.request.urlopen(address, timeout=30) as answer:
-                return answer.read().decode("utf-8")
-        except (urllib.error.URLError, TimeoutError):
-            time.sleep(0.5)
-    raise AssertionError(f"no page at {address} within {seconds} s")

@@ -138,25 +138,6 @@ def birds():
     return model, encoded, zoo.Retriever.build(model, encoded.images)
 
 
-@pytest.fixture(scope="module")
-def answers(birds):
-    _, encoded, retriever = birds
-    rows = np.random.default_rng(0).permutation(encoded.records.num_captions)[:196]
-    texts = [encoded.records.captions[row] for row in rows]
-    texts += ["a bird", "dog", "red crown", "zorp with a wibble"]
-    return asked_at_once(lambda part: retriever.ask(part, DEPTH), texts)
-
-
-def test_the_demo_judges_classes_as_python(answers, tmp_path):
-    gallery, _ = sources.load("toy_birds_pfe", cache=tmp_path)
-    service = Service(gallery, None)
-    for answer in answers[-24:]:
-        said = service.find_images(answer.question, results=DEPTH)["answer"]
-        assert (said["verdict"], said["reason"]) == (answer.verdict, answer.reason)
-        if answer.verdict in ("likely", "unsure"):
-            assert said["probability"] == pytest.approx(answer.probability, abs=1e-5)
-
-
 def test_pictures_that_ask_captions_are_judged_alike(birds):
     model, encoded, _ = birds
     captions = zoo.Retriever.build(model, encoded.captions, side="captions")

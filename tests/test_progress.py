@@ -12,9 +12,8 @@ import tensorflow as tf
 from zoo import collection
 from zoo.cli import verbosity
 from zoo.collection import Encoded
-from zoo.data import cub, features, sources, toy_birds
+from zoo.data import cub, toy_birds
 from zoo.files import RunFolder
-from zoo.metrics import cider_factors
 from zoo.training import fit_phase
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")  # all but the end of a line
@@ -30,17 +29,6 @@ def records(tmp_path_factory):
     root = tmp_path_factory.mktemp("birds") / "birds"
     toy_birds.generate(root, num_classes=8, images_per_class=4, image_size=32)
     return cub.load(root, split="test", image_size=32, verbose=False).records
-
-
-def store_features(records, folder):
-    images = keras.Input((32, 32, 3))
-    backbone = keras.Model(images, keras.layers.GlobalAveragePooling2D()(images))
-    features.cached(folder, backbone, records, sources.Pictures(records, 32), batch_size=2)
-
-
-def count_words(records, folder):
-    groups = np.arange(len(records.captions))
-    cider_factors(records.captions, groups, verbose=True)
 
 
 def encode_captions(records, folder):
@@ -60,7 +48,7 @@ def fit(records, folder):
     fit_phase(run, model, "training", lambda step: batches, epochs=2, steps=3)
 
 
-BARS = [store_features, count_words, encode_captions, fit]
+BARS = [encode_captions, fit]
 
 
 @pytest.mark.parametrize("show", BARS, ids=lambda show: show.__name__)

@@ -49,13 +49,6 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     assert results["peak_memory_mib"] > 100
 
 
-def test_points_are_for_pfe_and_pfe_has_points(capsys):
-    for flags in (["--system=pfe"], ["--points=runs/infonce"]):
-        with pytest.raises(SystemExit):
-            zoo.cli.parse(birds.Settings, flags)
-        assert "--points must be given with --system pfe" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     folder, results = run
@@ -80,12 +73,6 @@ def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     )
     assert zoo.evaluation.data_of(out)["loader"] == "toy_birds"
     assert (zoo.evaluation.probes_of(out) is not None) == folder.probes_path.is_file()
-
-
-def test_classes_to_calibrate_on_are_left_out_of_training():
-    settings = zoo.cli.parse(birds.Settings, ["--validation=val2"])
-    assert birds.data(settings)["validation"] == "val2"
-    assert "validation" not in birds.data(zoo.cli.parse(birds.Settings, []))
 
 
 def test_every_system_trains_what_follows_its_backbone():

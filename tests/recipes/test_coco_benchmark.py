@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-import pcme_coco
 import vse_coco
 from zoo import cli, evaluation, training
 from zoo.errors import InputError
@@ -66,19 +65,3 @@ def test_ids_are_checked_before_an_ensemble_is_encoded(
     with pytest.raises(InputError, match=r"--annotations-dir .*COCO val.*lacks"):
         training.finish_ensemble(folder, ["runs/a", "runs/b"], drawn_annotations)
     assert not folder.finished
-
-
-@pytest.mark.very_slow  # PMRP itself is asked in tests/metrics/test_coco.py
-@pytest.mark.usefixtures("one_eagerly")
-def test_pmrp_comes_with_the_instances_of_the_data(scenes, drawn_annotations, tmp_path):
-    out = tmp_path / "run"
-    flags = [*SMALL, "--image-size=16", "--backbone=tiny", "--steps-per-epoch=1", f"--out={out}"]
-    pcme_coco.main([*flags, f"--data-dir={scenes}", f"--annotations-dir={drawn_annotations}"])
-    run = RunFolder.existing(out)
-    for side in ("i2t", "t2i"):
-        assert 0 <= run.metrics["coco"][f"coco_5k_{side}_pmrp"] <= 100
-    assert run.metrics["coco"]["pmrp_images_left_out"] >= 0
-    by_means = run.metrics["by_similarity"]["euclidean"]["coco"]  # the other test-time similarity
-    assert by_means.keys() == run.metrics["coco"].keys()
-    assert by_means != run.metrics["coco"]
-    assert list(training.read_history(run.history_path)["phase"]) == ["warm_up", "fine_tuning"]

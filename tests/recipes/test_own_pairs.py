@@ -175,12 +175,9 @@ def test_a_name_is_fetched_once(minilm, tmp_path, monkeypatch):
     ("argv", "gru"),
     [
         (["--data-dir", "photos"], False),
-        (["--data-dir=photos", "--text=sentence"], False),
         (["--data-dir=photos", "--text=gru"], True),
-        (["--data-dir=photos", "--text", "gru"], True),
         (["--data-dir=photos", "--start-from", "run"], True),
         ([], True),
-        (["--help"], False),
         (["--help", "--text=gru"], True),
     ],
 )
@@ -203,9 +200,6 @@ def test_a_run_of_a_gru_is_the_other_recipe(monkeypatch):
     ("nauc", "interval", "kind", "said"),
     [
         (0.4, [0.3, 0.5], "informative", "is informative (nAUC 0.40 [0.30, 0.50]): decline by it"),
-        (0.1, [0.02, 0.2], "weak", "is weak (nAUC 0.10 [0.02, 0.20], 0.3 is wanted)"),
-        (0.01, [-0.1, 0.1], "not informative", "is not informative (nAUC 0.01 [−0.10, 0.10])"),
-        (-0.3, [-0.4, -0.1], "misleading", "is misleading"),
         (None, [None, None], "undefined", "nothing can be said"),
     ],
 )
@@ -221,11 +215,3 @@ def test_no_verdict_without_its_interval(nauc, interval, kind, said):
     assert "6.0 times chance" in rsum
     assert said in first
     assert second == "Text to image: no confidence: no query has a match."
-
-
-def test_the_better_of_the_run_and_the_preset_is_recommended():
-    assert own_pairs_next.beside_the_preset(11.84, 30.5) == (
-        "Text to image, R@1 on the same test photos: this run 11.8 %, the preset "
-        "photos_pfe 30.5 %. Use the preset photos_pfe."
-    )
-    assert own_pairs_next.beside_the_preset(31, 30.5).endswith("Use this run.")

@@ -167,31 +167,6 @@ def test_pcme_on_coco_takes_pairs_and_parts_of_the_originals(birds, tmp_path):
     assert float(rate) == pytest.approx(0.1 * settings.learning_rate), "fine-tuning's"
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--captions=text_c10"], "--captions"),
-        (["--crop-and-flip", "--cache-features", "--warm-up-epochs=1"], "--no-cache-features"),
-    ],
-)
-def test_bad_flags_of_coco(flags, said, capsys):
-    with pytest.raises(SystemExit):
-        cli.parse(pcme_coco.Settings, flags)
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.very_slow  # points and seen classes are asked in test_pcme.py and test_datasets.py
-def test_means_alone_on_held_out_images_of_seen_classes(birds, tmp_path, capsys):
-    out = tmp_path / "points"
-    flags = ["--mean-only", "--held-out=seen_test"]
-    pcme_cub.main(arguments(birds, out, "--warm-up-epochs=0", "--fine-tuning-epochs=1", *flags))
-    metrics = RunFolder.existing(out).metrics
-    assert "seen_test" in metrics["split"]
-    assert set(metrics["retrieval"]) == {"euclidean"}
-    assert "uncertainty" not in metrics
-    assert not (out / "plots" / "confidence_ellipses.png").exists()
-
-
 def one_line(capsys, *argv):
     with pytest.raises(SystemExit) as stop:
         cli.run(pcme_cub.main, list(argv))
@@ -228,19 +203,6 @@ def test_other_settings_do_not_overwrite_a_run(birds, tmp_path, capsys):
     run.history_path.write_text("epoch,loss\n1,0.5\n")  # an untrained run may begin again
     line = one_line(capsys, *arguments(birds, tmp_path / "run", "--dim=16"))
     assert "dim was 8 and is now 16" in line
-
-
-@pytest.mark.parametrize(
-    ("flag", "said"),
-    [
-        ("--dims=8", "did you mean --dim?"),
-        ("--dim=many", "many"),
-        ("--backbone=resnet18", "resnet18"),
-        ("--test-similarities=cosine_distance", "cosine_distance"),
-    ],
-)
-def test_bad_flags(flag, said, capsys):
-    assert said in one_line(capsys, flag)
 
 
 def test_the_backbone_is_that_of_the_weights(tmp_path):

@@ -9,11 +9,9 @@ import pytest
 import gaussian_vsepp_coco
 import triplet_training
 import vse_coco
-import vsrn_flickr30k
 import zoo
 from studies import crop_ambiguity
 from zoo import cli, training
-from zoo.errors import InputError
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")
@@ -74,16 +72,6 @@ def test_crop_ambiguity_of_that_run(gaussian, tmp_path, capsys):
     assert "is finished" in capsys.readouterr().out
 
 
-@pytest.mark.very_slow  # a run of Gaussians is asked above, and one of points made in test_daa.py
-def test_crops_are_asked_of_points(tmp_path, capsys):
-    vse_coco.main([*SMALL, f"--out={tmp_path / 'vse'}"])
-    places = [f"--model={tmp_path / 'vse'}", f"--out={tmp_path / 'crops'}"]
-    (row,) = crop_ambiguity.main([*places, "--thresholds", "0.9"])["crop_triplets"]
-    assert set(row) == {"largest_area", "triplets", "selection"}
-    assert all(0 <= share <= 1 for share in row["selection"].values())
-    assert "Binary selection accuracy" in capsys.readouterr().out
-
-
 def test_selection_by_hand():
     """Two triplets; rows are crops A and C, columns captions A and C."""
     similarity = np.array([[[5.0, 1.0], [2.0, 3.0]], [[1.0, 4.0], [2.0, 2.0]]])
@@ -103,20 +91,6 @@ def test_selection_by_hand():
     more = {"similarity": similarity, "crops": uncertainty, "captions": uncertainty}
     found = crop_ambiguity.summary(more)
     assert found["mean_uncertainty"]["crops"] == {"a": 1.5, "c": 1.5}
-
-
-@pytest.mark.very_slow  # test_settings_arrive.py builds it, test_point_models.py trains it
-def test_vsrn_tells_captions_while_it_trains(tmp_path):
-    out = tmp_path / "run"
-    vsrn_flickr30k.main([*SMALL, "--captioning-weight=0.1", f"--out={out}"])
-    run = RunFolder.existing(out)
-    assert (training.read_history(run.history_path)["captioning"] > 0).all()
-    model = zoo.from_preset(out)
-    assert not model.auxiliaries
-    assert model.image_encoder.input_shape == (None, 12, 16)
-    assert "true_matches" in run.metrics
-    with pytest.raises(InputError, match=r"model of pictures, found one of \(12, 16\) features"):
-        crop_ambiguity.main([f"--model={out}", f"--out={tmp_path / 'crops'}"])
 
 
 def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():
@@ -142,11 +116,3 @@ def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():
         ("fine_tuning", 2, True),
     ]
     assert float(optimizers[2].learning_rate) == pytest.approx(2e-5)
-    with pytest.raises(SystemExit):
-        cli.parse(vse_coco.Settings, ["--features=regions", "--fine-tuning-epochs=2"])
-
-
-def test_epochs_must_be_in_order(capsys):
-    with pytest.raises(SystemExit):
-        cli.parse(vse_coco.Settings, ["--epochs=3", "--drop-epoch=2", "--warm-up-epochs=4"])
-    assert "--warm-up-epochs" in capsys.readouterr().err
