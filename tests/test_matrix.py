@@ -5,7 +5,6 @@ What cannot be combined is refused in a sentence, and is listed here.
 
 import inspect
 import itertools
-import re
 
 import keras
 import numpy as np
@@ -13,18 +12,13 @@ import pytest
 import tensorflow as tf
 
 import tiny_models
-from demo import answers
-from demo.gallery import Gallery
 from export.signatures import Signatures
 from relative import difference
-from zoo import data, embeddings, evaluation, models, plots, similarities
-from zoo.confidence.judge import UNSURE, Judgement
+from zoo import data, embeddings, models, similarities
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, TOKENS
 from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
-from zoo.evaluation.retrieval import EncodedSplit
-from zoo.retriever import Retriever
 from zoo.search import SPACES, Index
 
 
@@ -181,46 +175,6 @@ def test_an_index_ranks_as_the_similarity(system):
     found = np.take_along_axis(system.logits.T, ids, axis=1)
     np.testing.assert_allclose(scores, found, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(scores, -np.sort(-system.logits.T), rtol=1e-4, atol=1e-4)
-
-
-def test_the_report_is_written(system, split, tmp_path, monkeypatch):
-    sides, values = [system.images, system.captions], []
-    is_uncertain = embeddings.has_uncertainty(system.images)
-    if is_uncertain:
-        values = [np.asarray(system.model.uncertainty(side)) for side in sides]
-    encoded = EncodedSplit(split.records, *sides, *values)
-    results = {**evaluation.evaluate(system.model, encoded, ("own",)), "split": "tiny"}
-    monkeypatch.setattr(evaluation, "measure", lambda *given: (results, encoded))
-    monkeypatch.setattr(plots.report, "draw", lambda *given: [])
-    monkeypatch.setattr(plots.style, "save", lambda figure, path: path)
-    page = plots.write_report(tmp_path, system.model, split, "tiny", resamples=3).read_text()
-    (recall,) = re.findall(r"^\| image → text \| ([\d.]+) ", page, re.M)
-    found = results["retrieval"][system.similarity.identifier]["i2t_recall@1"]
-    assert recall == f"{found:.1f}"
-    assert ("## Uncertainty" in page) == is_uncertain
-
-
-def test_the_demo_answers(system, split):
-    if system.kind == TOKENS:
-        with pytest.raises(InputError, match="only points, Gaussians and sets can be asked"):
-            Retriever(system.model, None).tower("images")
-        return
-    paths = list(split.records.image_paths)
-    sides = {
-        "images": {key: np.asarray(value) for key, value in system.images.items()},
-        "captions": {key: np.asarray(value) for key, value in system.captions.items()},
-    }
-    gallery = Gallery("tiny", Retriever(system.model, None), paths, paths, system.texts, sides)
-    assert gallery.similarity_names[0] == system.similarity.identifier
-    query = {key: value[:1] for key, value in sides["captions"].items()}
-    answer = answers.search(
-        gallery, query, "images", Judgement(None, None, UNSURE, "uncalibrated"), k=3
-    )
-    best = [result["similarity"] for result in answer["results"]]
-    np.testing.assert_allclose(best, -np.sort(-system.logits[:, 0])[:3], rtol=1e-4, atol=1e-4)
-    assert answer["probability"] is None  # nothing is calibrated
-    assert answer["first_k"] is None
-    assert (answer["uncertainty"] is None) != embeddings.has_uncertainty(query)
 
 
 def test_the_exports_index_is_the_librarys(system):

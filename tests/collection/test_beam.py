@@ -172,27 +172,6 @@ def test_an_object_store_of_tars_is_read_and_written(photos, expected, store, mo
     assert store["memory://bucket/parts/part-mine.parquet"] == b"mine"
 
 
-def test_texts_in_a_tar(tmp_path):
-    path = tmp_path / "captions.tar"
-    with tarfile.open(path, "w") as archive:
-        for name, data in {
-            "a.txt": b"red",
-            "b.txt": b"\xff",
-            "c.json": b"{}",
-            "d.txt": b"",
-        }.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    assert list(pipelines.members_of(path, "texts")) == [
-        ("a.txt", "red", None),
-        ("b.txt", None, "expected UTF-8"),
-        ("d.txt", None, "expected text, found nothing"),
-    ]
-    with pytest.raises(InputError, match="holds no tar"):
-        pipelines.units_of(str(tmp_path / "*.png"), "captions")
-
-
 def test_a_part_that_is_written_twice_is_there_once(photos, expected, tmp_path):
     """As by a runner that runs a bundle again."""
     units, _ = pipelines.units_of(photos, part_size=16)

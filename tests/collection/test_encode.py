@@ -1,17 +1,14 @@
 """Sources, parts on the disk, and an encoding that resumes and follows its source."""
 
 import io
-import json
 import os
 import subprocess
 import sys
 
 import numpy as np
-import pyarrow
 import pytest
 import tensorflow as tf
 from PIL import Image
-from pyarrow import parquet
 
 from colour_model import colour_gaussians
 from zoo import collection, embeddings
@@ -266,14 +263,6 @@ def test_what_is_not_ours_stays_and_is_named(tmp_path, name):
         encode(numbers(1, 3), Numbers(), tmp_path / "own")
 
 
-def test_the_manifest_says_what_is_encoded(tmp_path):
-    encode(numbers(*range(5)), Numbers(), tmp_path, {"model": "m"}, part_size=3)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["model"] == "m"
-    assert [entry["items"] for entry in manifest["parts"]] == [3, 2]
-    assert manifest["written"] == ["part-000000.parquet", "part-000001.parquet"]
-
-
 WITHOUT_THREADS = """
 import os, pathlib, sys
 import pyarrow.parquet  # whose import starts one for its memory
@@ -295,11 +284,3 @@ def test_a_process_that_has_read_parquet_ends_quietly(tmp_path):
         check=True,
         timeout=60,
     )
-
-
-def test_columns_that_other_programs_read(tmp_path):
-    encoded = Encoded(["a", "b"], {"mean": np.eye(2, dtype=np.float32)}, np.zeros(2))
-    parts.write_part(tmp_path / "a.parquet", encoded, "float32")
-    table = parquet.read_table(tmp_path / "a.parquet")
-    assert table.column_names == ["name", "stamp", "mean", "uncertainty"]
-    assert table["mean"].type == pyarrow.list_(pyarrow.float32(), 2)

@@ -26,14 +26,11 @@ def bank():
     ("text", "count"),
     [
         ("dog", 2),  # a photo with two captions about it counts once
-        ("the dogs", 2),
         ("a dog and a cat", 1),
         ("cat", 2),
         ("a man on a bicycle", 2),  # men are man
-        ("dog on a bicycle", 0),
         ("zyzzyva", 0),  # of one photo, as misspelt words are
         ("quux dog", 0),
-        ("of the", 0),
         ("", 0),
     ],
 )

@@ -54,25 +54,6 @@ def test_copies_of_the_first_answer_are_no_rivals(draw):
         QueryScores(top, scores.mean(axis=1), scores.var(axis=1), 101, is_copy=is_copy[:, :3])
 
 
-def test_where_all_are_copies_the_last_is_the_second():
-    is_copy = np.arange(5) > 0
-    scores = QueryScores([[5.0, 4, 3, 2, 1]], [0.0], [1.0], 9, is_copy=is_copy[None])
-    np.testing.assert_array_equal(scores.second, 1.0)
-    alone = QueryScores([[5.0]], [5.0], [0.0], 1, is_copy=[[False]])
-    np.testing.assert_array_equal(alone.second, 5.0)
-
-
-def test_equal_scores_have_no_gap_and_no_z_score():
-    np.testing.assert_array_equal(query_features(np.zeros((3, 25))), 0.0)
-
-
-def test_uncertainty_is_the_last_column(draw):
-    world = draw(count=20)
-    assert feature_names(world.similarity, world.difficulty) == (*PLAIN, "uncertainty")
-    features = query_features(world.similarity, world.difficulty)
-    np.testing.assert_array_equal(features[:, -1], world.difficulty)
-
-
 @pytest.mark.parametrize("depth", [20, 100])
 def test_an_approximate_search_gives_the_same_features(draw, depth):
     world = draw(count=200)
@@ -82,54 +63,12 @@ def test_an_approximate_search_gives_the_same_features(draw, depth):
     np.testing.assert_allclose(found, query_features(world.similarity), atol=1e-9)
 
 
-def test_a_small_gallery_has_no_deep_ranks():
-    rng = np.random.default_rng(0)
-    rows, vectors = rng.normal(size=(3, 7)), rng.normal(size=(7, 4))
-    scores = QueryScores.of_matrix(rows, vectors=vectors)
-    assert feature_names(scores) == (*PLAIN, "agreement_5")
-    with pytest.raises(ValueError, match="the features agreement_10 were expected; received best_"):
-        query_features(scores, names=("z_score", "agreement_10"))
-
-
 def test_taking_matches_out_is_as_if_they_were_not_there(draw):
     world = draw(count=30)
     found = query_features(QueryScores.of_matrix(world.similarity, ~world.relevance))
     for query in range(30):
         row = world.similarity[query][~world.relevance[query]]
         np.testing.assert_allclose(found[query], loops(row), atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((np.zeros((2, 0)),), "one query and one item"),
-        ((np.zeros(5),), r"must be \(queries, items\)"),
-        ((np.array([[0.0, np.nan]]),), r"finite; received nan at \(0, 1\)"),
-        ((np.array([["a", "b"]]),), "must hold numbers"),
-        ((np.zeros((2, 1)),), "at least two items"),
-        ((np.zeros((2, 5)), np.zeros(3)), "`uncertainty` must be of 2 queries; received 3"),
-        ((np.zeros((2, 5)), None, ["entropy"]), "the features entropy were expected"),
-        ((np.zeros((2, 5)), None, ["agreement_5"]), "give scores that know it"),
-    ],
-)
-def test_bad_input_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        query_features(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"top": [[1.0, 2.0]]}, "best score first"),
-        ({"variance": [-1.0]}, "must not be negative"),
-        ({"size": 1}, "at least 2"),
-        ({"mean": [1.0, 2.0]}, "must be of 1 queries"),
-    ],
-)
-def test_scores_of_a_search_must_fit(change, message):
-    fields = {"top": [[2.0, 1.0]], "mean": [0.0], "variance": [1.0], "size": 10} | change
-    with pytest.raises(ValueError, match=message):
-        QueryScores(**fields)
 
 
 def loss_of(x, truth, penalty, share):
@@ -185,14 +124,6 @@ def test_what_the_bias_lacks_makes_the_mean_true():
     shift = found.missing_bias(x, correct, weights)
     moved = expit(found.logit(x) + shift)
     assert moved @ weights == pytest.approx(correct @ weights)
-
-
-def test_plain_weights_say_the_same_of_plain_features():
-    rng = np.random.default_rng(0)
-    features = rng.normal(3.0, 5.0, size=(200, 2))
-    found = Logistic.fit(features, rng.random(200) < 0.5, 0.01)
-    weights, bias = found.plain()
-    np.testing.assert_allclose(features @ weights + bias, found.logit(features))
 
 
 def test_a_constant_feature_counts_for_nothing_and_separable_truths_are_finite():

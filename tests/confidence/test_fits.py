@@ -141,16 +141,6 @@ def test_the_share_of_answerable_questions_is_found(share):
     assert share_answerable(np.full(30, -9.0)) == pytest.approx(ADDED * ANSWERABLE / 32, abs=1e-3)
 
 
-def test_the_share_of_few_answerable_questions_does_not_end_at_nothing():
-    """Questions that are a little too weak for their share leave the likelihood flat."""
-    odds = np.random.default_rng(0).normal(-0.3, 0.6, 100)
-    assert 0.07 < share_answerable(odds) < ANSWERABLE
-    alone = ANSWERABLE
-    for _ in range(500):
-        alone = np.clip(expit(odds + logit(alone)).mean(), 0.02, 0.98)
-    assert alone < 0.05
-
-
 def test_what_tells_presence_by_hand():
     rows = np.array([[3.0, 1.0, 1.0, -5.0], [2.0, 2.0, 0.0, 0.0]])
     found = presence_features(QueryScores.of_matrix(rows), np.array([1.0, 4.0]), np.array([0, 2.5]))
@@ -176,17 +166,3 @@ def test_the_prior_is_of_the_photos_that_hold_all_stems():
     np.testing.assert_array_equal(prior_of([3, 1], 5), found[:2])
     assert np.isfinite(prior_of([0, 5], 5)).all()
     assert priors([], bank).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Fits(np.ones(3), None), r"'sentence' must be \(2,\); received \(3,\)"),
-        (lambda: Fits(SENTENCE, np.ones(2)), r"'words' must be \(3,\) or None; received \(2,\)"),
-        (lambda: Trial(9, np.ones((3, 2)), np.ones((3, 1)), 3), "a fit for each probability"),
-        (lambda: Trial(9, np.ones(3), np.ones(3), 3), "a fit for each probability"),
-    ],
-)
-def test_bad_numbers_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -90,10 +90,3 @@ def test_the_numbers_are_those_that_the_study_printed():
     assert f"together {SHIFT:.2f}" in page
     for name, (mean, most) in (("Other photos alone", OFF), (f"With {OWN} own", OFF_WITH_OWN)):
         assert f"{name}: off by {mean:.2f} on average, {most:.2f} at most" in page
-
-
-def test_classes_are_not_joined(worlds):
-    _, general, own = worlds
-    classes = dataclasses.replace(own, image_labels=np.arange(400) // 2)
-    with pytest.raises(ValueError, match="probes of classes"):
-        general.beside(classes)

@@ -83,18 +83,6 @@ def test_ties_count_against_the_probe_but_not_against_its_copy():
     np.testing.assert_array_equal(np.flatnonzero(found.is_own[0]), [0, 1])
 
 
-def test_what_is_behind_the_best_is_not_counted_here():
-    top = np.linspace(0.9, 0.5, 20)
-    without = QueryScores([top] * 3, [0.0] * 3, [0.1] * 3, 50)
-    found = put_there(without, np.array([[0.95, 0.1], [0.2, np.nan], [np.nan, np.nan]]))
-    np.testing.assert_array_equal(found.ranks, [1, np.nan, np.nan])
-    np.testing.assert_array_equal(found.scores.size, [52, 51, 50])
-    assert found.scores.mean[0] == pytest.approx((50 * 0.0 + 0.95 + 0.1) / 52)
-    np.testing.assert_array_equal(found.scores.top[0], [0.95, *top[:-1]])
-    np.testing.assert_array_equal(found.scores.top[1:], [top, top])
-    assert not found.is_own[1:].any()
-
-
 @pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
 def test_thinned_strangers_leave_own_items_as_far_ahead_as_in_a_smaller_gallery(share, monkeypatch):
     monkeypatch.setattr(searchable, "COUNTED", 1.0)  # every rank

@@ -162,19 +162,6 @@ def test_a_short_question_is_never_declined_on_its_score_alone(below):
     assert without_reference[0].verdict == LIKELY
 
 
-@pytest.mark.parametrize("language", ["bank of another language", "no bank"])
-def test_without_a_bank_words_are_judged_as_sentences(language):
-    scores, words = SCORES, None if language.startswith("bank") else fits().words
-    prior = SHORT if language.startswith("bank") else None
-    asked = ASKED._replace(prior=prior)
-    found = Judge(confidence(), fits(words=words))(scores, asked=asked)
-    expected = Judge(confidence(), fits())(scores, asked=ASKED._replace(prior=np.full(4, np.nan)))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one.fits, other.fits)
-        assert one.wanted is not None
-        assert (one.verdict, one.reason) == (other.verdict, other.reason)
-
-
 def test_likely_is_within_what_is_certified_here():
     p = np.linspace(1, 0, 400)[:, None]
     trial = Trial(SIZE, p, (np.arange(400) < 60)[:, None] * 1.0, 400)
@@ -208,15 +195,6 @@ def test_classes_are_judged_by_the_probes_alone():
         assert low < one.fits[0] < high
     p = confidence().probability(SCORES)
     assert [one.wanted for one in said] == pytest.approx(list(p))
-
-
-def test_without_fits_only_the_wanted_item_is_spoken_of():
-    for one in Judge(confidence(), noun="caption")(SCORES):
-        assert one.fits is None
-        assert one.number is None
-        assert one.verdict == ABSENT or one.reason.endswith(
-            "such first captions are the wanted one."
-        )
 
 
 @pytest.mark.parametrize(
@@ -285,28 +263,6 @@ def test_the_share_of_answerable_questions_is_that_of_a_long_list():
     assert found[0].fits[0] < few[0].fits[0]
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_a_gallery_of_one_or_two_items_is_judged(size):
-    rows = np.array([[-1.5, -1.5], [-3.0, -3.2]])[:, :size]
-    scores = QueryScores(rows, rows.mean(axis=1), rows.var(axis=1), size)
-    seen = {"size": size, "ranks": np.minimum(np.arange(1, 31), size + 1)}
-    for judge in (Judge(confidence(**seen), fits()), Judge(confidence(**seen), by_class=True)):
-        for one in judge(scores, asked=Asked(reference=np.array([-2.0, -2.0]))):
-            assert one.fits.shape == (size,)
-            assert np.isfinite(one.fits).all()
-            assert 0 <= one.fits.min() <= one.fits.max() <= 1
-            assert np.isfinite(one.number)
-            assert one.length(0.5) == sys.maxsize
-
-
-def test_ties_are_equally_likely_behind_the_first():
-    scores = gallery_of([-1.6] * 5)
-    one = Judge(confidence(), fits())(scores, asked=Asked(reference=np.array([-2.0])))[0]
-    assert one.fits[0] >= one.fits[1]
-    assert (np.diff(one.fits[1:5]) <= 0).all()
-    np.testing.assert_allclose(one.fits[1:5], one.fits[1], atol=0.1)
-
-
 @pytest.mark.parametrize("scores", [None, SCORES.take(slice(0, 2))])
 def test_without_probes_there_is_a_sentence_and_no_number(scores):
     judge = Judge(why_not="the gallery is empty")
@@ -337,14 +293,6 @@ def test_k_is_that_of_the_gallery_that_is_asked():
     assert here(0.2) < grown(0.2) < 81
     bare = dataclasses.replace(confidence(), in_gallery=None)
     assert Judge(bare, fits())(SCORES, asked=ASKED)[0].length(0.1) is None
-
-
-def test_the_leading_results_are_those_before_the_first_that_is_less_likely():
-    assert leading([0.9, 0.6, 0.4, 0.7]) == 2
-    assert leading([0.4, 0.9]) == 0
-    assert leading([0.5, 0.5]) == 2
-    assert leading([]) == 0
-    assert leading([0.9, 0.6], 0.8) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from probe_world import DIM, unit
 from zoo.confidence import Confidence, calibrate_on
 from zoo.confidence.calibrate import deviation
-from zoo.confidence.insertion import kind_size, numbered_kinds, own_rows
+from zoo.confidence.insertion import kind_size, own_rows
 from zoo.confidence.judge import Judge
 from zoo.search import Index
 
@@ -83,26 +83,6 @@ def test_the_interval_of_few_probes_knows_that_the_fit_has_seen_them():
     assert np.mean(held) >= 0.85
 
 
-def test_of_single_photos_it_is_narrow_and_of_one_kind_nothing():
-    rng = np.random.default_rng(0)
-    kind, odds, right = asked(rng, 1500, 1, 0.5)
-    assert 0.02 < deviation(expit(odds), right, kind, kind, 1000) < 0.12
-    assert deviation(expit(odds), right, kind, 0 * kind, 5) == 0
-
-
-def test_of_a_large_gallery_as_many_kinds_are_asked_about_as_there_are_probes():
-    rng = np.random.default_rng(0)
-    photo, odds, right = asked(rng, 50, 5, 1.0)
-    off = [deviation(expit(odds), right, photo, photo, count) for count in (25, 50, 5000)]
-    np.testing.assert_allclose(off, off[1] * np.sqrt([1.5, 1, 1]))
-
-
-def test_questions_that_want_the_same_are_of_a_kind():
-    kinds = np.random.default_rng(0).integers(0, 5, 200)
-    matches = np.eye(5, dtype=bool)[kinds]
-    assert len(np.unique(np.stack([numbered_kinds(matches), kinds]), axis=1).T) == 5
-
-
 def test_the_own_items_of_a_question_are_drawn_among_its_matches():
     matches = np.zeros((3, 9), bool)
     matches[0, [1, 4]] = matches[1, 2:8] = matches[2, 8] = True
@@ -153,27 +133,3 @@ def test_the_size_of_kinds_is_seen(size):
     index = Index.build(items(40, size), "cosine")
     found = kind_size(index, own, labels[:, None] == labels)
     assert found == pytest.approx(size, abs=1 + 0.3 * size)
-
-
-def test_where_vectors_do_not_tell_kinds_are_as_large_as_those_of_the_probes():
-    """Captions of a class are hardly more alike than others; a kind of one would be a guess."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(30), 20)
-    centres = rng.normal(size=(60, DIM))
-    own = unit(centres[labels] + 6 * rng.normal(size=(600, DIM)))
-    gallery = unit(centres[30 + labels] + 6 * rng.normal(size=(600, DIM)))
-    same = labels[:, None] == labels
-    # Several questions want the same: the own items are a sample of their kinds.
-    assert kind_size(Index.build(gallery, "cosine"), own, same) == 600 // 30
-    assert kind_size(Index.build(gallery[:300], "cosine"), own, same) == 10
-    assert kind_size(Index.build(gallery[:5], "cosine"), own, same) == 1
-    # One question a kind: all of a kind are there, and no gallery holds more of one.
-    assert kind_size(Index.build(gallery, "cosine"), own, same[::20]) == 20
-    assert kind_size(Index.build(gallery[:5], "cosine"), own, same[::20]) <= 5
-
-
-def test_items_of_no_kind_are_of_one():
-    rng = np.random.default_rng(1)
-    own = unit(rng.normal(size=(50, DIM)))
-    index = Index.build(unit(rng.normal(size=(80, DIM))), "cosine")
-    assert kind_size(index, own, np.eye(50, dtype=bool)) == 1

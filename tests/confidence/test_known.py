@@ -6,8 +6,6 @@ from scipy.stats import binom
 
 from zoo.confidence import Confidence, KnownQueries, Probes, calibrate_on
 from zoo.confidence.known import SeenTexts, ShrunkGaussian, ledoit_wolf
-from zoo.data.text.captions import WordIds
-from zoo.evaluation.phrases import made_up, phrases
 from zoo.search import Index
 
 DIM = 32
@@ -72,11 +70,6 @@ def test_reasons_and_declined_agree(known):
     np.testing.assert_array_equal(declined, expected)
 
 
-def test_images_have_a_vector_only(known):
-    assert known.declined(means(3, 1000)).mean() < 0.03
-    assert known.declined(means(3, 1000, 3.0)).all()
-
-
 def test_p_values_by_hand():
     held_out = means(2, 120)
     known = KnownQueries.fit(means(1, 100), held_out)
@@ -96,25 +89,6 @@ def test_ledoit_wolf_is_scikit_learns():
     away = other - points.mean(axis=0)
     squared = np.einsum("nd,de,ne->n", away, np.linalg.inv(expected), away)
     np.testing.assert_allclose(shape.distance(other), np.sqrt(squared / DIM), rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: KnownQueries.fit(means(1, 100), means(2, 98)), "99 held-out queries; received 98"),
-        (lambda: KnownQueries.fit(means(1, 1), means(2, 130)), "two different queries"),
-        (lambda: KnownQueries.fit(np.ones((9, DIM)), means(2, 130)), "received 9 equal ones"),
-        (lambda: KnownQueries.fit(means(1, 99), means(2, 130)[:, :5]), r"\(queries, 32\)"),
-    ],
-)
-def test_bad_input_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_an_error_is_a_share(known):
-    with pytest.raises(ValueError, match="`error` must be a number between 0 and 1"):
-        known.declined(means(3, 2), error=2)
 
 
 def texts(seed, count, strange=False):
@@ -172,36 +146,3 @@ def test_it_travels_with_probes_and_calibrations(known_texts, tmp_path):
     asked = np.concatenate([texts(5, 50), texts(6, 50, strange=True)])
     for again in (of_probes, of_calibration):
         np.testing.assert_array_equal(again.p_values(asked), known_texts.p_values(asked))
-
-
-def test_phrases_are_cut_from_captions():
-    captions = ["A black dog runs on the beach.", "Of the!", "", "Two men, in a red-blue boat"] * 20
-    found = phrases(captions, np.random.default_rng(0))
-    assert len(found) == len(set(found)) > 10
-    whole = ["a black dog runs on the beach", "two men in a red blue boat"]
-    assert all(any(one in caption for caption in whole) for one in found)
-    assert max(len(one.split()) for one in found) == 4
-    assert not {"a", "the", "on the", "in a"} & set(found)
-
-
-def test_made_up_texts_keep_their_shape():
-    ids = np.array([[3, 9, 8, 4, 0], [3, 7, 4, 0, 0]], np.int32)
-    drawn = made_up(ids, WordIds(5, 1000, special=(3, 4)), np.random.default_rng(0))
-    np.testing.assert_array_equal(drawn == ids, ids < 5)
-    assert drawn.dtype == np.int32  # what encoders take
-    assert drawn.min(where=ids >= 5, initial=1000) >= 5
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda s: s.distance(np.ones((2, PIECES - 1))), r"`means` must be \(queries, 16\)"),
-        (lambda s: s.distance(np.full((2, PIECES), np.nan)), "finite"),
-        (lambda s: SeenTexts(np.ones((4, PIECES)), np.ones(PIECES)), "5 texts or more"),
-        (lambda s: SeenTexts(np.ones((9, PIECES)), np.ones(3)), "`tilt` must be"),
-        (lambda s: KnownQueries.of_arrays({"seen": s.seen, "kept": np.ones(3)}), "tilt"),
-    ],
-)
-def test_bad_texts_are_refused(shape, call, message):
-    with pytest.raises((ValueError, KeyError), match=message):
-        call(shape)

@@ -76,21 +76,3 @@ def test_the_table_of_a_true_probability():
     assert 0.4 < quality["nauc"] < 1
     assert quality["oracle_aurc"] < quality["aurc"] < quality["random_aurc"]
     assert "calibration_error" not in confidence_quality(-probability, probability > 0.5)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: abstention_auc([0.5, np.nan], [True, False]), "`confidence` must be finite"),
-        (lambda: abstention_auc([0.5], [True, False]), "must be of 1 queries; received 2"),
-        (lambda: abstention_auc([], []), "one value a query"),
-        (lambda: expected_calibration_error([1.2], [True]), r"must be in \[0, 1\]"),
-        (lambda: expected_calibration_error([0.2], [True], 0), "`bins` must be at least 1"),
-    ],
-)
-def test_bad_input_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-# Fewer dimensions than queries of a half, and more.

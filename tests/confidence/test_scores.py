@@ -67,28 +67,6 @@ def test_it_tells_right_from_wrong_where_items_of_a_class_lie_together():
     assert nauc["with"] > nauc["without"] + 0.02
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: agreement(np.ones((2, 5, 3)), np.ones(4)), r"\(queries, R, 4\), of the dimension"),
-        (lambda: agreement(np.ones((5, 3)), np.ones(3)), r"received shape \(5, 3\)"),
-        (lambda: agreement(np.full((1, 5, 2), np.nan), np.ones(2)), "`answers` must be finite"),
-        (lambda: agreement(np.ones((1, 5, 2)), [np.nan, 1]), "`centre`"),
-        (
-            lambda: QueryScores.of_matrix(np.eye(6), vectors=np.ones((5, 2))),
-            r"`vectors` must be \(6, dim\), one an item; received \(5, 2\)",
-        ),
-        (
-            lambda: QueryScores(np.zeros((2, 6)), [0, 0], [1, 1], 9, np.zeros((2, 3))),
-            r"`agreement` must be of shape \(2, 1\); received \(2, 3\)",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_said(make, said):
-    with pytest.raises(ValueError, match=said):
-        make()
-
-
 def test_the_agreement_passes_over_copies():
     rng = np.random.default_rng(0)
     gallery = rng.normal(size=(30, 6))

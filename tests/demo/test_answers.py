@@ -1,11 +1,10 @@
 """What a query is answered: against the model itself, for points, Gaussians and sets."""
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 import zoo
-from demo import answers, cards, curves, map_plot, verdict_card
+from demo import answers, cards, verdict_card
 from demo.reference import Reference
 from zoo import similarities
 from zoo.retriever import Judgement
@@ -27,16 +26,6 @@ def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
         logit = logits[result["item"], 0]
         assert result["similarity"] == pytest.approx(logit, abs=1e-4)
         assert result["name"] == gaussians.image_names[result["item"]]
-
-
-def test_another_similarity_ranks(gaussians, caption_embedding):
-    answer = answers.search(
-        gaussians, caption_embedding, "images", SURE, similarity="euclidean", k=4
-    )
-    images = gaussians.embeddings["images"]
-    distance = np.linalg.norm(images["mean"] - caption_embedding["mean"], axis=1)
-    items = [result["item"] for result in answer["results"]]
-    assert items == np.argsort(distance)[:4].tolist()
 
 
 def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
@@ -95,14 +84,6 @@ def test_similarities_fit_the_embedding(gaussians, points, sets):
     assert not {"csd", "euclidean", "cosine"} & set(sets.similarity_names)
 
 
-def test_a_probability_is_not_taken_for_a_logit(sets):
-    """`SetMatchProbability` applies the sigmoid itself, and this model was trained on triplets."""
-    assert {"set_match_probability", "match_probability"} <= set(sets.similarity_names)
-    query = sets.of_words([CAPTION])
-    answer = answers.search(sets, query, "images", SURE, similarity="set_match_probability", k=3)
-    assert all(0 < result["similarity"] < 1 for result in answer["results"])
-
-
 @pytest.mark.parametrize("enough", [2, 10**9])
 def test_every_result_has_a_number_and_is_pale_past_the_last_that_fits(
     gaussians, caption_embedding, enough
@@ -118,22 +99,6 @@ def test_every_result_has_a_number_and_is_pale_past_the_last_that_fits(
     for item, fits in zip(items, FITS, strict=False):
         assert f'style="width:{100 * fits:.0f}%"' in item
         assert f"fits {100 * fits:.0f}\xa0%" in item
-
-
-def test_a_question_that_wants_no_single_item_has_no_list_that_holds_it(
-    gaussians, caption_embedding
-):
-    said = SURE._replace(wanted=None)
-    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
-    assert (answer["wanted"], answer["first_k"]) == (None, None)
-
-
-def test_without_probabilities_nothing_is_pale(gaussians, caption_embedding):
-    said = SURE._replace(fits=None, number=None)
-    answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
-    html = cards.results(gaussians, answer, "images")
-    assert "halo-past" not in html
-    assert "halo-bar" not in html
 
 
 @pytest.mark.parametrize("verdict", ["nothing matches", "not understood"])
@@ -195,22 +160,3 @@ def test_percentile_counts_equal_values_half():
     assert reference.percentile(2.0) == 50.0
     assert reference.percentile(3.0) == 75.0
     assert reference.percentile(9.0) == 100.0
-
-
-def test_the_sentence_has_the_numbers():
-    reference = Reference(np.linspace(0, 1, 1000), "geometric_mean", "captions")
-    text = reference.sentence(0.75)
-    assert "less certain than 75 % of the gallery's 1,000 captions" in text
-    assert "more certain than nearly all" in reference.sentence(-1.0)
-
-
-def test_ticks_have_even_decimals_and_the_curve_no_handful_of_queries():
-    drawing = go.Figure().add_scatter(x=[0, 80], y=[0.0974, 0.117])
-    map_plot.styled(drawing, "share", "σ")
-    assert drawing.layout.xaxis.tickformat == ".0f"
-    assert drawing.layout.yaxis.tickformat == ".3f"
-    coverage = np.arange(1, 1001) / 1000
-    curve = {"coverage": coverage, "risk": coverage, "random_aurc": 0.8}
-    curve |= {"aurc": 0.5, "oracle_aurc": 0.3}
-    drawn, _ = curves.risk_coverage({"t2i": {"risk_coverage": curve}}, "t2i")
-    assert min(drawn.data[0].x) == pytest.approx(2.0)

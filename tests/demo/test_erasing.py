@@ -6,16 +6,6 @@ import pytest
 from demo import elements, erasing
 from demo.erasing import Box
 from zoo import encoders
-from zoo.files.images import IMAGENET_MEAN
-
-
-def test_erasing_fills_the_box_alone():
-    pixels = np.full((50, 50, 3), 255, np.uint8)
-    erased = erasing.erase(pixels, Box(20, 40, 50, 90))
-    expected = pixels.copy()
-    expected[20:, 10:35] = np.round(IMAGENET_MEAN)
-    np.testing.assert_array_equal(erased, expected)
-    assert (pixels == 255).all()
 
 
 def test_the_effect_of_erasing(gaussians, photo):
@@ -32,12 +22,6 @@ def test_the_effect_of_erasing(gaussians, photo):
     corner = erasing.erase(pixels, Box(0, 0, 30, 30))
     expected = gaussians.uncertainty(gaussians.of_pixels([corner]))[0]
     assert changes[0, 0] == pytest.approx(expected - effect.before, abs=1e-6)
-
-
-def test_points_have_no_effect_of_erasing(points, photo):
-    pixels = points.pixels(photo.read_bytes())
-    assert erasing.effect(points, pixels, Box(0, 0, 50, 50)).after is None
-    assert erasing.sweep(points, pixels) is None
 
 
 def test_elements_have_attention_and_the_nearest_caption(sets, photo):

@@ -39,17 +39,12 @@ def _ways(path, private):
         FILE + "%2e%2e%2f" * 12 + rest,
         FILE + "..%252f" * 12 + rest,
         FILE + "file://" + str(path),
-        FILE + "/" + str(path),
         "/file=" + str(path),
-        "/file/" + str(path),
         "/gradio_api/file/" + up + rest,
         "/static/" + up + rest,
         "/assets/" + up + rest,
-        "/svelte/" + up + rest,
-        "/theme.css/" + up + rest,
         "/gradio_api/stream/x/0/0/" + up + rest,
         "/gradio_api/custom_component/x/client/" + up + rest,
-        "/custom_component/x/client/" + up + rest,
     ]
 
 
@@ -74,12 +69,6 @@ def test_no_route_reads_a_file_outside(served, secret):
             answer = _get(served, way)
             assert b"root:" not in answer, way
             assert b"GRADIO_TEMP_DIR" not in answer, way
-
-
-def test_it_is_no_proxy(served):
-    for address in (served[0] + "/config", "http://192.0.2.1/", "https://example.hf.space/config"):
-        answer = _get(served, "/gradio_api/proxy=" + address)
-        assert answer.split(b" ")[1] != b"200", address
 
 
 def test_an_upload_is_served_and_only_to_be_saved(http, secret):
@@ -142,11 +131,6 @@ def test_another_sites_name_for_this_machine_is_not_answered(http, host):
     assert http.get("/config", headers={"Host": f"localhost:{own}"}).status_code == 200
 
 
-def test_the_page_has_its_own_title_and_icon(http, gaussians):
-    assert f"Halo Zoo · ask {gaussians.name}" in http.get("/").text
-    assert http.get("/favicon.ico").content.startswith(b"\x89PNG")
-
-
 def test_texts_are_escaped(gaussians, monkeypatch):
     evil = "<img src=x onerror=alert(1)>\"'&"
     result = {
@@ -196,11 +180,6 @@ def test_texts_are_escaped(gaussians, monkeypatch):
     ]
     assert labels
     assert all("<" not in label for label in labels)
-
-
-def test_an_upload_that_is_no_file_is_refused(tmp_path):
-    with pytest.raises(limits.RefusedError, match="cannot be read"):
-        limits.picture(tmp_path)
 
 
 def test_pictures_are_read_one_at_a_time(tmp_path):

@@ -5,7 +5,6 @@ import os
 import shutil
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,8 +14,7 @@ from demo import opening, page, sources, verdict_card
 from demo.__main__ import main
 from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
-from zoo import models
-from zoo.confidence.judge import NOT_UNDERSTOOD, VERDICTS
+from zoo.confidence.judge import VERDICTS
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -114,27 +112,6 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     assert answer["verdict"] in VERDICTS
 
 
-# `make test-slow` asks all that are here; the preset of photos is asked above.
-FEW = ("toy_birds_pcme",)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in FEW else [pytest.mark.very_slow])
-        for name in zoo.list_presets()
-    ],
-)
-def test_every_preset_answers_about_photos_of_ones_own(name, birds, tmp_path):
-    photos = next((birds / "images").iterdir())
-    gallery, _ = sources.load(name, folder=photos, cache=tmp_path / "cache")
-    answer = Service(gallery, None).find_images("a small bird with a red crown")["answer"]
-    assert answer["verdict"] in VERDICTS
-    assert answer["verdict"] != NOT_UNDERSTOOD
-    assert answer["results"]
-    assert answer["reason"]
-
-
 def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
     photos = tmp_path / "photos"
     shutil.copytree(next((birds / "images").iterdir()), photos)
@@ -151,12 +128,6 @@ def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
         next(photos.iterdir()).touch()  # a picture that may have changed
         with pytest.raises(RuntimeError, match="encoded again"):
             sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
-
-
-def test_metrics_of_a_finished_run_are_not_measured_again(gaussians, measured):
-    curves = measured.curves()
-    read = UncertaintyQuality(gaussians, {"uncertainty": curves})
-    assert read.curves() is curves
 
 
 def test_what_is_missing_is_said_with_a_way_out(tmp_path):
@@ -182,17 +153,6 @@ def test_a_model_that_names_no_data_is_shown_over_the_packaged_photos(tmp_path, 
     gallery, _ = sources.load(tmp_path / "mine", cache=tmp_path / "cache")
     assert gallery.image_paths == few
     assert len(gallery.credits) == len(few)
-
-
-def test_models_that_cannot_be_shown():
-    features = keras.Input((36, 8))
-    pooled = keras.layers.GlobalAveragePooling1D()(features)
-    regions = keras.Model(features, {"mean": keras.layers.Dense(4)(pooled)})
-    model = models.pcme("tiny", vocabulary_size=9, dim=4, word_dim=4, image_size=32)
-    with pytest.raises(InputError, match="has no tokenizer"):
-        Tower(model, "captions").expect("texts")
-    with pytest.raises(InputError, match=r"features of shape .36, 8. for images, not pictures"):
-        Tower(model.with_image_encoder(regions), "images").expect("pictures")
 
 
 def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkeypatch):

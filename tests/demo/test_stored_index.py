@@ -15,7 +15,6 @@ from demo import chooser, own_panel, page, sources, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
 from halo_zoo.search import main as search
-from zoo import collection
 from zoo.errors import InputError
 from zoo.retriever.stored_towers import FACTS, StoredTower
 
@@ -106,41 +105,6 @@ def test_pictures_are_answered_as_by_keras(index, captions, keras, photo):
     theirs, _ = own_panel.gallery_of(keras, keras.image_paths[:9])
     found, expected = (Service(one, None).find_images(WORDS[0])["answer"] for one in (own, theirs))
     assert_alike(found, expected, to=1e-3)
-
-
-def test_another_similarity_ranks_as_by_keras(index, keras):
-    found, expected = (
-        Service(one, None).find_images(WORDS[0], "wasserstein_2")["answer"]
-        for one in (stored_index.load(index), keras)
-    )
-    assert_alike(found, expected)
-
-
-@pytest.mark.very_slow  # the towers of a ResNet are written
-@pytest.mark.skipif("photos_pfe" not in zoo.list_presets(), reason="no preset of photos here")
-def test_what_fits_is_what_keras_says(tmp_path):
-    """Of a model that has learnt what fits, over the packaged photos and their stored vectors."""
-    keras, _ = sources.load(cache=tmp_path)
-    images, measured = keras.embeddings["images"], keras.references["images"].values
-    items = collection.pictures(keras.image_paths)
-    encoder = lambda items, _: collection.Encoded(list(items.names), images, measured)  # noqa: E731
-    made = {"model": "photos_pfe", "side": "images"}
-    collection.encode(items, encoder, tmp_path / "parts", made)
-    search(["index", str(tmp_path / "parts"), str(tmp_path / "built")])
-    gallery = stored_index.load(tmp_path / "built")
-    assert isinstance(gallery.towers["captions"], StoredTower)
-    services, fitting = [Service(one, None) for one in (gallery, keras)], 0
-    for text in ("a boat on the water", "a penguin", "people outdoors", "a dog running on grass"):
-        assert_alike(*(one.find_images(text)["answer"] for one in services))
-        found, expected = (one.find_all(text, 0.1) for one in services)
-        assert found["total"] == expected["total"]
-        fitting += found["total"]
-        for one, other in zip(found["results"], expected["results"], strict=True):
-            assert one["name"] == other["name"]
-            assert one["fits"] == pytest.approx(other["fits"], abs=1e-4)
-    assert fitting > 0
-    own, _ = own_panel.gallery_of(gallery, keras.image_paths[:9])
-    assert own.retriever("captions").judge.fits is not None
 
 
 HEAVY = ("tensorflow", "keras", "tensorflow_probability", "matplotlib")

@@ -18,9 +18,6 @@ pytestmark = pytest.mark.slow
     [
         "vsepp",
         "sgraf",
-        pytest.param("dive", marks=pytest.mark.very_slow),  # test_matrix.py serves sets
-        pytest.param("gaussian_vsrn", marks=pytest.mark.very_slow),
-        pytest.param("pvse", marks=pytest.mark.very_slow),
     ],
 )
 def test_regions_go_in_as_features(builder, tmp_path):

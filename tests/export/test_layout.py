@@ -14,7 +14,6 @@ import forked
 import tiny_models
 from export import __main__ as command
 from export import export_model, saved_model
-from export.signatures import Signatures
 from export.stored_weights import StoredWeights
 from zoo.errors import InputError
 from zoo.files import RunFolder
@@ -139,13 +138,6 @@ def test_bad_options(pcme, tmp_path, options, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_captions_need_a_tokenizer(birds, pcme, tmp_path):
-    model = pcme.model.with_image_encoder(pcme.model.image_encoder)
-    model.tokenizer = None
-    with pytest.raises(InputError, match="--image-only"):
-        Signatures(model)
-
-
 @pytest.mark.slow
 def test_the_command(run_folder, tmp_path, capsys):
     out = tmp_path / "served"
@@ -180,22 +172,6 @@ def test_the_pages_program_runs(run_folder, tmp_path, monkeypatch, capsys):
     code = "".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M))
     exec(compile(code, str(page), "exec"), {})
     assert "(1, 8) (1,)" in capsys.readouterr().out
-
-
-def test_there_must_be_a_run(tmp_path):
-    with pytest.raises(InputError, match="a model must be one of"):
-        command.main([str(tmp_path / "nothing"), str(tmp_path / "out")])
-
-
-@pytest.mark.parametrize(
-    ("storage", "bound"), [("float32", 0.0), ("bfloat16", 2**-8), ("float16", 2**-11)]
-)
-def test_stored_weights_are_rounded_by_half_a_step(pcme, storage, bound):
-    weights = pcme.model.image_encoder.weights
-    for weight, value in zip(weights, StoredWeights(weights, storage).values(), strict=True):
-        weight, value = np.asarray(weight), np.asarray(value)
-        assert value.dtype == weight.dtype
-        assert (np.abs(value - weight) <= bound * np.abs(weight) + 1e-7).all()
 
 
 def test_eight_bits_have_a_scale_for_every_channel(pcme):

@@ -79,11 +79,6 @@ def test_what_does_not_fit_is_said_and_leaves_nothing(pcme, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_there_is_left_alone(pcme, tmp_path):
-    with pytest.raises(InputError, match="exists already"):
-        export_onnx(pcme.model, tmp_path)
-
-
 def test_tokenizers_give_the_same_ids():
     words = zoo.from_preset("toy_birds_pfe").tokenizer
     pieces = BertTokenizer([*SPECIAL, "a", "bird", "##s", "cafe", ",", "red"], max_words=7)

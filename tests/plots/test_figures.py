@@ -76,13 +76,6 @@ def test_recall_bins_are_drawn_in_percent_with_wilson_intervals():
         recall_by_uncertainty_plot()
 
 
-def test_empty_bins_and_constant_recall_are_drawn_without_warnings(recwarn):
-    bins = {"recall": [1.0, np.nan, 1.0], "count": [5, 0, 5], "uncertainty": [0, np.nan, 1]}
-    figure = recall_by_uncertainty_plot(bins, bins)
-    assert "ρ undefined" in texts(figure)
-    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
-
-
 def test_uncertainty_against_matches_has_its_spearman():
     matches = RNG.integers(1, 200, 300)
     uncertainty = np.log(matches) + RNG.normal(size=300)
@@ -163,17 +156,6 @@ def test_confidence_ellipses_fit_into_the_axes_and_name_the_classes():
         assert axis.get_ylim()[0] <= low[1] <= high[1] <= axis.get_ylim()[1]
 
 
-def test_a_flat_plane_makes_a_low_figure():
-    mean = RNG.normal(size=(18, 2))
-    height = {}
-    for flat in (1.0, 0.1):
-        cloud = {"mean": mean * (1, flat), "log_variance": np.full((18, 2), -6.0)}
-        figure = confidence_ellipses(cloud, np.zeros(18, int))
-        assert figure.axes[0].get_aspect() == 1
-        height[flat] = figure.get_figheight()
-    assert height == {1.0: 5.0, 0.1: 3.0}
-
-
 def test_sheets_mark_matches_by_more_than_colour():
     pictures = [[RNG.random((8, 6, 3)) * 255 for _ in range(3)] for _ in range(2)]
     correct = np.array([[True, False, False], [False, True, True]])
@@ -227,11 +209,3 @@ def test_prompts_are_counted_from_one_and_every_class_is_in_the_histogram():
     assert set(everything.get_ydata()) == {9.3}
     assert [bar.get_height() for bar in classes.patches] == [1, 1, 2]
     assert [bar.get_x() + bar.get_width() / 2 for bar in classes.patches] == [1, 2, 3]
-
-
-def test_losses_of_other_sizes_have_a_logarithmic_axis():
-    phases = ["sum_of_hinges"] * 2 + ["hardest"] * 2
-    history = {"phase": phases, "loss": [7000.0, 3000.0, 60.0, 50.0], "kl": [1.0, 2.0, 3.0, 0.5]}
-    loss, kl = training_curves(history).axes[:2]
-    assert (loss.get_yscale(), kl.get_yscale()) == ("log", "linear")
-    assert loss.get_ylim()[1] > 7000

@@ -1,24 +1,20 @@
 """`halo report` from end to end, on a recipe's smoke run, and its complaints."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
 
 import pcme_2d
-import zoo
 from halo_zoo import report as command
 from synthetic_run import encoded, picture, records
 from zoo import cli, data, evaluation
 from zoo.confidence import abstention_auc
 from zoo.data import Split, toy_birds
-from zoo.errors import InputError
-from zoo.evaluation.printing import ASKED, SAID, sentence, verdict
+from zoo.evaluation.printing import ASKED, sentence, verdict
 from zoo.files import RunFolder
-from zoo.metrics import INFORMATIVE
 from zoo.plots import principal_plane, report, style
-from zoo.similarities import ClosedFormSampledDistance, Cosine
+from zoo.similarities import ClosedFormSampledDistance
 
 SMALL = ["--smoke", "--image-size=16", "--word-dim=4", "--max-words=12", "--num-samples=2"]
 SIMILARITY = ClosedFormSampledDistance()
@@ -176,13 +172,6 @@ def test_what_to_do_next_follows_from_what_was_measured(written):
     assert text.count("show several results") + text.count("leave out answers") >= 1
 
 
-def test_a_run_of_points_has_no_uncertainty(written):
-    text = written(split(2, kind="point"), Cosine())
-    assert "## Uncertainty" not in text
-    assert "recall_by_uncertainty" not in text
-    assert "](confidence.png)" in text
-
-
 def test_a_constant_uncertainty_is_called_not_informative(written):
     shown = split(2)
     for side, count in (("image", 120), ("caption", 360)):
@@ -196,30 +185,6 @@ def test_too_few_queries_have_no_confidence(written):
     text = written(split(2, images=12, labels=4))
     assert "Image to text: no confidence: a calibration needs at least 20 queries" in text
     assert cells(text, "How true is the probability that it is?")[0][0] == "not known"
-
-
-@pytest.mark.parametrize("kind", SAID)
-def test_every_kind_of_verdict_is_a_sentence(kind):
-    nauc = np.nan if kind == "undefined" else 0.2
-    said = verdict({"nauc": nauc, "nauc_interval": [-0.1, 0.4], "verdict": kind})
-    assert said.endswith(".")
-    assert ("nAUC 0.20 [−0.10, 0.40]" in said) == (kind != "undefined")
-    assert (str(INFORMATIVE) in said) == (kind == "weak")
-    assert verdict({"why_not": "no query has a match"}) == "no confidence: no query has a match."
-
-
-def test_a_run_of_a_version_that_knew_no_data_says_what_to_write(finished, tmp_path):
-    shutil.copytree(finished.path, tmp_path / "old")
-    old = RunFolder.existing(tmp_path / "old")
-    config = old.config
-    description = config.pop("data")
-    old.write_json("config.json", config)
-    with pytest.raises(InputError, match='add a line beside "settings"'):
-        evaluation.open_run(old.path)
-    old.write_json("config.json", {**config, "data": description})
-    model, split = evaluation.open_run(old.path)
-    assert isinstance(model, zoo.models.DualEncoder)
-    assert split.records.num_classes == 9
 
 
 @pytest.mark.parametrize(
@@ -243,18 +208,3 @@ def test_bad_input_is_one_line_and_code_two(arguments, message, capsys, monkeypa
     errors = capsys.readouterr().err.strip().splitlines()
     assert message in errors[-1]
     assert errors[-1].startswith("error: ")
-
-
-def test_unknown_flags_and_unfinished_runs(capsys, tmp_path):
-    with pytest.raises(SystemExit) as stopped:
-        command.main(["run", "--colour"])
-    assert stopped.value.code == 2
-    assert len(capsys.readouterr().err.strip().splitlines()) == 1
-    folder = RunFolder.open(tmp_path / "run", {}, data={"loader": "toy_birds"})
-    with pytest.raises(InputError, match=r"has no model\.keras yet"):
-        evaluation.open_run(folder.path)
-
-
-def test_presets_have_their_data():
-    assert zoo.list_presets()["toy_birds_pcme"]["data"] == {"loader": "toy_birds", "image_size": 64}
-    assert evaluation.data_of("toy_birds_pcme")["loader"] in data.LOADERS

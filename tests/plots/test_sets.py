@@ -31,16 +31,6 @@ def test_usage_counts_the_nearest_element_of_each_match():
     assert usage == [0.75, 0.25]
 
 
-def test_nearest_captions_are_those_with_the_nearest_element():
-    elements, captions = units(3, 4, 8), units(5, 2, 8)
-    found, cosines = evaluation.nearest_captions(elements, captions)
-    for i in range(3):
-        for k in range(4):
-            each = [max(caption @ elements[i, k]) for caption in captions]
-            assert found[i, k] == np.argmax(each)
-            assert cosines[i, k] == pytest.approx(max(each), abs=1e-6)
-
-
 def sets(count, per=2):
     def side(items, positions):
         attention = RNG.dirichlet(np.ones(positions), (items, per))

@@ -19,6 +19,8 @@ from zoo.training.phases import freeze
 pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")
 SMALL = ["--smoke", "--image-size=16", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 PHASES = ["--pooling=mean", "--frozen-epochs=0", "--mean-epochs=1", "--steps-per-epoch=1"]
+
+
 @pytest.fixture(scope="module")
 def finished(small_sets, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "pcmepp-seed-0"
@@ -160,26 +162,6 @@ def test_redcaps_rate_rises_for_an_epoch_and_falls_as_a_cosine():
     rate = pcmepp_coco.falling_rate(settings)(epochs=25, steps=10)
     found = [float(rate(step)) for step in (0, 5, 10, 130, 250)]
     np.testing.assert_allclose(found, [0, 2.5e-4, 5e-4, 2.5e-4, 0], atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("method", "chosen"),
-    [
-        ("pcmepp", (0.1, 0.25, 10)),
-        ("mean_only", (0.1, 0.25, 10)),
-        ("wasserstein_2", (0, 0, 0)),
-        ("pcme", (0, 0, 0)),
-        ("infonce", (0, 0, 0)),
-        ("vse_infinity", (0, 0, 0)),
-    ],
-)
-def test_new_techniques_are_of_pcmepp_alone(method, chosen):
-    flags = ["--data-dir=coco", "--weights=none", f"--method={method}"]
-    settings = cli.parse(pcmepp_coco.Settings, flags)
-    found = settings.pseudo_positive_weight, settings.mixed_share, settings.averaged_epochs
-    assert found == chosen
-    asked = cli.parse(pcmepp_coco.Settings, [*flags, "--mixed-share=0.5"])
-    assert asked.mixed_share == 0.5
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ import dive_coco
 import gaussian_vsepp_coco
 import pcme_cub
 import pcmepp_coco
-import pcmepp_redcaps
 import pvse_cub
 import vse_coco
-import vsrn_flickr30k
 from zoo import cli
 
 PICTURES = [daa_coco, daa_cub, dive_coco, gaussian_vsepp_coco, pcme_cub, pvse_cub, vse_coco]
@@ -32,11 +30,3 @@ def test_random_weights_have_to_be_asked_for(recipe, capsys):
     tiny = cli.parse(recipe.Settings, ["--data-dir=data", "--backbone=tiny"])
     assert getattr(tiny, name) is None
     assert getattr(cli.parse(recipe.Settings, []), name) is None, "the toy data are for tiny ones"
-
-
-@pytest.mark.parametrize(
-    ("recipe", "flags"),
-    [(pcmepp_redcaps, []), (vsrn_flickr30k, []), (dive_coco, ["--features=regions"])],
-)
-def test_where_no_weights_are_read_none_are_asked_for(recipe, flags):
-    cli.parse(recipe.Settings, ["--data-dir=data", *flags])

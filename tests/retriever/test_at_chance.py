@@ -121,13 +121,6 @@ def test_a_weak_model_is_not_at_chance():
         calibrate_on(index, rng.permutation(queries), own)
 
 
-def test_four_kinds_cannot_tell():
-    rng = np.random.default_rng(0)
-    queries, own, wants = random_pairs(rng, 200, 4)
-    index = Index.build(rng.normal(size=(40, 8)), "cosine")
-    assert calibrate_on(index, queries, own, wants[:, None] == wants).num_queries == 200
-
-
 def test_no_probability_is_above_what_the_likeliest_probes_have_shown():
     """Questions that lie far beyond the probes are not surer than the surest of these."""
     rng = np.random.default_rng(0)

@@ -97,42 +97,10 @@ def test_pages_hold_what_comparing_all_with_all_finds(asked):
     assert np.unique(lengths).size > 20
 
 
-def test_a_lower_cut_off_shows_more(asked):
-    retriever, _, question = asked(3)
-    strict, usual, loose = (retriever.all(question, least=least) for least in (0.8, 0.5, 0.2))
-    assert strict.total < usual.total < loose.total
-    assert strict.unfit < usual.unfit < loose.unfit
-    assert retriever.ask(question, SIZE).fitting == usual.items
-
-
 def test_copies_are_of_the_first_shown():
     vectors = np.array([[1.0, 0], [0, 1], [1, 0.01], [0.01, 1], [1, 1]])
     assert grouped(vectors, 0.99).tolist() == [0, 1, 0, 1, 4]
     assert grouped(np.empty((0, 2)), 0.99).tolist() == []
-
-
-def test_a_page_for_a_person_and_for_a_program(asked):
-    page = asked(3)[0].all(asked(3)[2], limit=5)
-    said = f"{page.total:,} photos fit with a probability of 50 % or more: expect "
-    assert f"{said}{100 - 100 * page.unfit:.0f} % of the list to fit." in str(page)
-    told = page.to_dict()
-    assert told["total"] == page.total
-    assert len(told["ids"]) == len(told["copies"]) == len(told["names"]) == 5
-
-
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        ({"by": "size"}, "by"),
-        ({"offset": -1}, "offset"),
-        ({"limit": 0}, "limit"),
-        ({"least": 0.0}, "least"),
-    ],
-)
-def test_bad_arguments_are_named(asked, given, match):
-    retriever, _, question = asked(0)
-    with pytest.raises(ValueError, match=f"`{match}`"):
-        retriever.all(question, **given)
 
 
 def test_nothing_is_listed_where_nothing_is_known(asked):

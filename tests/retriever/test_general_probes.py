@@ -1,14 +1,11 @@
 """A model without probes is calibrated on the package's photos, or on a folder of one's own."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 import zoo
 from colour_model import colour_model, pixel_model
 from halo_zoo.search import main
-from zoo import evaluation
 from zoo.confidence.probes import GENERAL, OFF
 from zoo.data import packaged_captions, packaged_photos
 from zoo.errors import InputError
@@ -87,41 +84,11 @@ def test_a_folder_of_ones_own_stands_beside_them(model, retriever, folder):
     assert own.confidence.in_gallery.deviation == confidence.in_gallery.deviation
 
 
-def test_the_models_own_probes_stay_beside_another_folder(model, retriever, folder):
-    """They are not exchanged for the packaged photos when a second folder comes."""
-    before = retriever.probes.take(np.arange(60), np.arange(300))
-    own = zoo.Retriever.build(
-        model, packaged_photos()[:12], probes=dataclasses.replace(before, general=None)
-    )
-    own.calibrate(folder)
-    own.calibrate(folder)
-    assert len(own.probes.image_labels) == 90
-    assert own.probes.general.sum() == 300
-
-
 def test_a_model_that_does_not_know_the_words_is_not_calibrated_on_them():
     model = colour_model(["a red bird", "a blue bird with a long beak"])
     asked = zoo.Retriever.build(model, packaged_photos()[:12]).ask("a red bird")
     assert asked.probability is None
     assert "the model has no probes" in asked.reason
-
-
-def test_many_of_ones_own_take_their_place(model, retriever, folder, monkeypatch):
-    monkeypatch.setattr("zoo.evaluation.probes.REPLACES", 30)
-    own = zoo.Retriever.build(model, packaged_photos()[:12], probes=retriever.probes)
-    own.calibrate(folder)
-    assert len(own.probes.image_labels) == 30
-    assert "general" not in own.ask(QUESTION).reason
-    assert own.probes.fits  # thirty are too few to learn it
-
-
-def test_captions_in_another_language_teach_nothing_of_what_else_fits(model):
-    photos = packaged_photos()[:60]
-    texts = ["ein hund liegt im gras", "ein kleiner hund spielt draussen"] * 60
-    owners = np.arange(120) // 2
-    probes = evaluation.probes_of_captioned(model, photos, texts, owners, "hunde")
-    assert not probes.fits
-    assert probes.source == "hunde: 60 images, 120 captions"
 
 
 def test_a_bad_folder_is_one_error(retriever, folder, tmp_path):

@@ -1,6 +1,5 @@
 """Sixty ordinary questions over the packaged photos, judged by hand before a model was trained."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,6 @@ from zoo.data import packaged_photos, photo_credits
 FILE = Path(__file__).parents[1] / "questions" / "packaged_photos.tsv"
 ROWS = [line.split("\t") for line in FILE.read_text().splitlines() if not line.startswith("#")]
 FITTING = {question: {int(number) for number in fitting.split()} for question, fitting in ROWS}
-
-
-def test_the_questions_name_photos_that_are_there():
-    there = {int(path.stem) for path in packaged_photos()}
-    assert len(FITTING) == 60
-    assert sum(not fitting for fitting in FITTING.values()) == 20
-    assert all(fitting <= there for fitting in FITTING.values())
 
 
 def test_every_photo_has_a_licence_that_lets_it_be_shown_and_changed():
@@ -58,13 +50,6 @@ def test_everyday_questions_are_understood_and_strange_ones_are_not(retriever):
 
 
 @pytest.mark.slow
-def test_held_out_captions_are_understood(retriever, shared_data):
-    with open(shared_data / "flickr8k" / "pairs.csv", encoding="utf-8", newline="") as file:
-        captions = [row["caption"] for row in csv.DictReader(file) if row["split"] == "test"]
-    assert understood(retriever, captions[::20]) >= 0.98
-
-
-@pytest.mark.slow
 def test_what_is_said_is_true_of_all_sixty(answers):
     """How likely the first photo fits, beside whether it does by hand: all of the questions."""
     said = [answers[q].probability or 0.0 for q in FITTING]
@@ -99,18 +84,3 @@ def test_of_questions_with_an_answer_few_likely_ones_are_wrong(answers):
     likely = np.array([answers[q].verdict == "likely" for q in there])
     assert likely.sum() >= 8
     assert 1 - right[likely].mean() <= 0.3  # the certified share of photos that do not fit
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("question", "verdicts"),
-    [
-        *((one, {"likely", "unsure"}) for one in ("dog", "a dog", "two dogs", "food", "snow")),
-        *((one, {"likely", "unsure", "nothing matches"}) for one in ("a cow", "red shirt")),
-        *((one, {"likely", "unsure"}) for one in ("pizza", "a dog on a beach")),
-        ("an astronaut in space", {"unsure", "nothing matches"}),
-        ("a baby in a crib", {"unsure", "nothing matches"}),
-    ],
-)
-def test_ordinary_words_are_understood(retriever, question, verdicts):
-    assert retriever.ask(question).verdict in verdicts

@@ -1,6 +1,5 @@
 """The whole way of an answer: build, ask, grow, save, load; verdicts with their reasons."""
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -10,19 +9,12 @@ from PIL import Image
 
 import zoo
 from zoo import evaluation
-from zoo.confidence import Fits, Probes
-from zoo.confidence.judge import Asked
+from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
 from zoo.errors import InputError
-from zoo.retriever import VERDICTS, Answer, Judge, training_note
-from zoo.search import Index
+from zoo.retriever import VERDICTS, Answer, training_note
 
 PRESET = "toy_birds_pfe"
-QUESTIONS = Path(__file__).parent.parent / "questions"
-
-
-def lines(name):
-    return (QUESTIONS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -69,21 +61,6 @@ def test_one_question_is_answered_as_among_many(retriever, answers):
         assert (alone.verdict, alone.first_k(0.1)) == (answer.verdict, answer.first_k(0.1))
 
 
-def test_ordinary_questions_are_understood_and_strange_ones_are_not(retriever):
-    """Length alone refuses nothing; what is refused is shown all the same."""
-    understood = [answer.verdict != "not understood" for answer in retriever.ask(BIRDS)]
-    assert np.mean(understood) >= 0.9
-    strange = retriever.ask(lines("strange"), k=3)
-    assert np.mean([answer.verdict == "not understood" for answer in strange]) >= 0.95
-    assert all(len(answer.ids) == 3 for answer in strange)
-    answer = retriever.ask("wibble frobnicated zorp")
-    assert "“wibble”, “frobnicated” and “zorp”" in answer.reason
-    assert answer.probability is None
-
-
-BIRDS = lines("ordinary_birds")
-
-
 def test_a_short_question_is_vague(retriever):
     answer = retriever.ask("a bird")
     assert answer.verdict == "unsure"
@@ -108,19 +85,6 @@ def test_a_person_reads_a_probability_in_every_row(retriever):
     first, *rows = str(answer).splitlines()
     assert first.startswith(f"{answer.verdict} {answer.probability:.2f}: {answer.reason}")
     assert [row.split()[1] for row in rows] == [f"{fit:.2f}" for fit in answer.fits]
-
-
-def test_fits_are_of_the_models_own_scores(birds):
-    model, encoded = birds
-    probes = dataclasses.replace(
-        evaluation.probes_of("toy_birds_pfe"),
-        fits={"t2i": Fits(np.array([5.0, 10.0]), None)},
-    )
-    own = zoo.Retriever.build(model, encoded.images, probes=probes)
-    index = Index.build(encoded.images, "euclidean", side="images")
-    other = zoo.Retriever(model, index, probes)
-    assert own.judge.fits is not None
-    assert other.judge.fits is None
 
 
 def test_a_preamble_is_taken_off_and_told(retriever):
@@ -244,25 +208,3 @@ def test_the_training_photos_of_a_gallery_are_named(tmp_path):
 def test_bad_input_is_refused(retriever, call, error, message):
     with pytest.raises(error, match=message):
         call(retriever)
-
-
-def test_nothing_asked_is_nothing_answered(retriever):
-    assert retriever.ask([]) == []
-
-
-def test_a_judge_without_anything_judges_words():
-    asked = Asked(words=np.array([0, 2]), unknown=[[], ["a"]])
-    judged = Judge()(None, asked=asked, count=2)
-    assert [one.verdict for one in judged] == ["not understood", "unsure"]
-    assert judged[0].reason == "It has no words that name something."
-
-
-@pytest.mark.parametrize("k", [np.inf, np.nan, None, "3", 2.5, 0, -1])
-def test_a_number_of_results_that_is_none(retriever, k):
-    with pytest.raises(ValueError, match="`k` must be a whole number of at least 1"):
-        retriever.ask("a bird", k)
-
-
-def test_a_lone_surrogate_is_no_text(retriever):
-    with pytest.raises(ValueError, match="received a lone surrogate"):
-        retriever.ask("a \ud800 bird")

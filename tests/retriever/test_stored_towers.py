@@ -10,16 +10,14 @@ import threading
 import urllib.error
 import urllib.request
 
-import keras
 import numpy as np
 import pytest
 
 import zoo
 from halo_zoo.search import main
-from zoo.data import WordTokenizer, toy_birds
+from zoo.data import toy_birds
 from zoo.retriever import Retriever
 from zoo.retriever.stored_towers import FACTS, StoredTower
-from zoo.retriever.write_towers import _write
 
 QUESTIONS = [
     "a small bird with a red crown",
@@ -97,29 +95,6 @@ def test_a_thousand_questions_are_ranked_alike(both):
     np.testing.assert_allclose(scores[swapped], true[swapped], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("masks", [True, False])
-def test_texts_are_padded_as_far_as_the_model_needs_it(tmp_path, masks):
-    ids = keras.Input((6,), dtype="int32", name="captions")
-    words = keras.layers.Embedding(5, 4)(ids)
-    if masks:  # of padding, whose number then says nothing
-        words *= keras.ops.cast(ids != 0, "float32")[..., None]
-    image = keras.Input((8, 8, 3), name="images")
-    pixels = keras.layers.GlobalAveragePooling2D()(image)
-    model = zoo.models.DualEncoder(
-        keras.Model(image, {"mean": keras.layers.Dense(4)(pixels)}),
-        keras.Model(ids, {"mean": keras.ops.sum(words, axis=1)}),
-        zoo.similarities.Cosine(),
-        tokenizer=WordTokenizer(["bird", "red", "dogs"], 6),
-    )
-    tower = zoo.Tower(model, "captions")
-    stored = StoredTower(tmp_path, "captions", _write(tmp_path, tower))
-    texts = ["a red bird", "", "dogs", "red " * 20]
-    for some in (texts, *([text] for text in texts)):
-        expected = tower.of_texts(some)["mean"]
-        np.testing.assert_allclose(stored.of_texts(some)["mean"], expected, rtol=1e-4, atol=1e-6)
-    assert len(stored.tokenizer.encode("a red bird").ids) == (3 if masks else 6)
-
-
 def test_pictures_are_asked_alike(folder, both):
     plain, keras = both
     photo = sorted((folder.parent / "data").rglob("*.jpg"))[0]
@@ -129,15 +104,6 @@ def test_pictures_are_asked_alike(folder, both):
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
     with pytest.raises(zoo.errors.InputError, match="item 0"):
         plain.tower("images").of_files([b"no picture"])
-
-
-def test_the_model_is_opened_for_what_needs_it(folder):
-    plain = Retriever.load(folder)
-    added = plain.index.ids.max() + 1
-    plain.add(np.zeros((1, 64, 64, 3), "uint8"), names=["a black picture"])
-    assert isinstance(plain.model, zoo.models.DualEncoder)
-    assert added in plain.index.ids
-    assert plain.ask("a black bird").verdict
 
 
 def test_a_query_needs_neither_tensorflow_nor_keras(folder, both):
@@ -154,11 +120,6 @@ def test_a_query_needs_neither_tensorflow_nor_keras(folder, both):
     expected = both[1].ask(QUESTIONS[:3])
     assert [one["names"] for one in answers] == [one.names for one in expected]
     assert [one["verdict"] for one in answers] == [one.verdict for one in expected]
-
-
-def test_no_engine_no_towers(folder, monkeypatch):
-    monkeypatch.setattr("zoo.retriever.stored_towers.ENGINE", ("no_such_package",))
-    assert not isinstance(Retriever.load(folder).tower("captions"), StoredTower)
 
 
 def test_what_is_damaged_is_named(folder, tmp_path):

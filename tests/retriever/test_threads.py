@@ -130,11 +130,6 @@ def test_threads_ask_change_save_and_load_at_once(model, vectors, tmp_path):
     threads_for(1.5, model, vectors, tmp_path / "birds")
 
 
-@pytest.mark.very_slow
-def test_threads_for_a_minute(model, vectors, tmp_path):
-    threads_for(60, model, vectors, tmp_path / "birds")
-
-
 def test_names_follow_their_items(model, vectors):
     retriever = zoo.Retriever.build(
         model, vectors(range(4)), [1, 2, 3, 5], names=["a", "b", "c", "old"]

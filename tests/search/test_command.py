@@ -81,17 +81,6 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
         main(["query", str(out), "a red bird"])
 
 
-def test_what_is_left_out_is_said(run_folder, photos, tmp_path, capsys):
-    for name in ("e.tif", "f.TIF", "g.avif", ".hidden"):
-        (photos / name).write_bytes(b"")
-    build(run_folder, photos, tmp_path / "out")
-    printed = capsys.readouterr().out
-    assert "left out 4 files: 2 .tif, 1 .avif, 1 .txt" in printed.replace(
-        "1 .txt, 1 .avif", "1 .avif, 1 .txt"
-    )
-    assert "4 items" in printed
-
-
 def test_a_text_is_a_question_even_where_a_file_has_its_name(
     run_folder, photos, tmp_path, capsys, monkeypatch
 ):
@@ -140,13 +129,6 @@ def test_a_model_named_by_a_relative_path_is_found_from_elsewhere(
         assert "a.png" in capsys.readouterr().out
         setup = json.loads((tmp_path / folder / "search.json").read_text())
         assert setup["model"] == str(run_folder.resolve())
-
-
-def test_commas_without_quotes_are_noticed(run_folder, tmp_path):
-    table = tmp_path / "captions.csv"
-    table.write_text("number,caption\n1,red\n2,a bird, green\n")
-    with pytest.raises(InputError, match=r"captions\.csv:3: expected 2 fields, found 3"):
-        build(run_folder, table, tmp_path / "new", "--captions")
 
 
 def test_captions_from_a_table_and_a_text_file(run_folder, photos, tmp_path, capsys):

@@ -1,8 +1,6 @@
 """Corrected hubs: the order of CSLS, exactly, in every kind of index, judged by honest probes."""
 
 import dataclasses
-import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ import zoo
 from zoo.confidence import Probes
 from zoo.confidence.probes import OF_CORRECTED
 from zoo.embeddings.arrays import take
-from zoo.embeddings.csls import NEIGHBOURS, CorrectedSpace
-from zoo.errors import InputError
+from zoo.embeddings.csls import NEIGHBOURS
 from zoo.evaluation import probes_of
 from zoo.evaluation.gallery import hub_gain
 from zoo.search import Index, scoring
@@ -118,29 +115,6 @@ def test_what_cannot_be_corrected_is_refused(gaussians, sets):
         zoo.Retriever.build("photos_pfe", items, hubs=3)
 
 
-@pytest.mark.parametrize("what", ["missing", "shape", "nan", "ceiling"])
-def test_a_damaged_bank_is_named(what, gaussians, tmp_path):
-    Index.build(gaussians(120), "csd", hubs=gaussians(120)).save(tmp_path)
-    manifest = json.loads((tmp_path / "index.json").read_text())
-    path = tmp_path / manifest["data"] / "questions.npy"
-    bank = np.load(path)
-    if what == "missing":
-        path.unlink()
-    elif what == "ceiling":
-        manifest["hubs"]["ceiling"] = float("nan")
-        (tmp_path / "index.json").write_text(json.dumps(manifest))
-    else:
-        bank = bank[:, :9] if what == "shape" else np.where(bank == bank[0, 0], np.nan, bank)
-        np.save(path, bank)
-        manifest["files"].pop("questions.npy")
-        raw = path.read_bytes()
-        facts = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-        manifest["files"]["questions.npy"] = facts
-        (tmp_path / "index.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match=r"questions\.npy|ceiling"):
-        Index.load(tmp_path)
-
-
 def world(items=400, per_item=2, seed=0, dim=24):
     """Photos of which some are near to all questions, and questions of photos beside them."""
     rng = np.random.default_rng(seed)
@@ -210,23 +184,3 @@ def test_a_retriever_corrects_where_it_pays(tmp_path):
     assert corrected.judge.fits is told
     with pytest.raises(ValueError, match="`hubs` must be False for a model without probes"):
         zoo.Retriever.build(model, gallery, hubs=True)
-
-
-def test_the_bank_does_not_depend_on_the_gallery(gaussians):
-    """So that the same item has the same scores in any gallery."""
-    items, queries, bank = gaussians(200), gaussians(10), gaussians(150)
-    whole = Index.build(items, "csd", hubs=bank)
-    part = Index.build(take(items, slice(50, 200)), "csd", ids=range(50, 200), hubs=bank)
-    scores, ids = part.search(queries, 150)
-    all_scores, all_ids = whole.search(queries, 200)
-    for row in range(10):
-        told = dict(zip(all_ids[row], all_scores[row], strict=True))
-        np.testing.assert_allclose(scores[row], [told[one] for one in ids[row]], atol=1e-4)
-
-
-def test_a_space_is_built_from_its_bank_alone(gaussians):
-    bank = gaussians(150)
-    hubs = Index.build(gaussians(120), "csd", hubs=bank).hubs
-    again = CorrectedSpace(hubs.base, hubs.bank, hubs.ceiling)
-    items = gaussians(50)
-    np.testing.assert_array_equal(hubs.gallery(items), again.gallery(items))

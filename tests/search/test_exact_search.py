@@ -1,17 +1,11 @@
 """The flat index against the similarity itself, in float64 where rounding matters."""
 
-import threading
-
 import faiss
 import numpy as np
 import pytest
 
-import zoo
 from zoo import similarities as S
-from zoo.data import cub, toy_birds
-from zoo.data.records.sources import Pictures
-from zoo.evaluation import encode
-from zoo.search import SPACES, Index, exact, neighbours
+from zoo.search import SPACES, Index
 from zoo.search.exact import matrix_products
 
 
@@ -37,25 +31,6 @@ def w2(gallery, queries):
 @pytest.mark.parametrize("num_queries", [1, 40])
 def test_ranks_as_brute_force_does(gaussians, function, oracle, num_queries):
     same_ranking(function, oracle, gaussians(800), gaussians(num_queries))
-
-
-@pytest.mark.very_slow
-@pytest.mark.parametrize(
-    ("function", "oracle"), [(S.closed_form_sampled_distance, csd), (S.wasserstein_2, w2)]
-)
-def test_ranks_trained_embeddings_as_brute_force_does(trained, function, oracle):
-    same_ranking(function, oracle, *trained)
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Toy Birds' pictures and captions as the packaged PCME sees them."""
-    root = tmp_path_factory.mktemp("birds") / "toy"
-    toy_birds.generate(root, num_classes=16, images_per_class=8)
-    records = cub.load(root, split="trainval", image_size=64, verbose=False).records
-    model = zoo.from_preset("toy_birds_pcme")
-    split = encode(model, records, Pictures(records, 64))
-    return split.images, {key: value[:200] for key, value in split.captions.items()}
 
 
 def same_ranking(function, oracle, gallery, queries):
@@ -123,13 +98,6 @@ def test_the_extra_coordinate_is_csd_for_any_engine(gaussians):
     np.testing.assert_allclose(squared, csd(gallery, queries), rtol=1e-5)
 
 
-def test_the_faiss_index_is_plain_faiss(gaussians):
-    gallery, queries = gaussians(300), gaussians(5)
-    index = Index.build(gallery, "csd")
-    found = index.faiss.search(SPACES["csd"].queries(queries), 7)[1]
-    np.testing.assert_array_equal(found, index.search(queries, 7)[1])
-
-
 def test_sampled_distribution_objects_are_taken(gaussians):
     from zoo.embeddings import distribution
 
@@ -137,74 +105,6 @@ def test_sampled_distribution_objects_are_taken(gaussians):
     index = Index.build(distribution(gallery), "csd")
     ids = index.search(distribution(queries), 5)[1]
     np.testing.assert_array_equal(ids, Index.build(gallery, "csd").search(queries, 5)[1])
-
-
-@pytest.mark.parametrize("similarity", ["csd", "cosine"])
-def test_few_pairs_at_once_give_what_candidates_give(gaussians, monkeypatch, similarity):
-    index, queries = Index.build(gaussians(200), similarity), gaussians(5)
-    limit = float(np.median(index._columns["uncertainty"].values))
-    at_once = [index.search(queries, 20, one) for one in (None, limit)]
-    monkeypatch.setattr(neighbours, "_PAIRS", 0)
-    for one, found in zip((None, limit), at_once, strict=True):
-        np.testing.assert_array_equal(index.search(queries, 20, one), found)
-
-
-def test_faiss_has_its_own_settings_back(gaussians, monkeypatch):
-    def settings():
-        return (
-            faiss.cvar.distance_compute_blas_threshold,
-            faiss.cvar.distance_compute_blas_database_bs,
-        )
-
-    before, during = settings(), []
-    index = Index.build(gaussians(200), "csd")
-    search = exact.candidates
-    monkeypatch.setattr(neighbours, "_PAIRS", 0)
-    monkeypatch.setattr(
-        exact, "candidates", lambda *arguments: during.append(settings()) or search(*arguments)
-    )
-    with matrix_products():  # of another thread, say
-        index.search(gaussians(3), 2)
-        assert settings() == during[0] == (1, 2048)
-    assert settings() == before
-    with pytest.raises(ZeroDivisionError), matrix_products():
-        raise ZeroDivisionError
-    assert settings() == before
-
-
-def test_a_small_search_keeps_to_its_thread(gaussians, monkeypatch):
-    before, during = faiss.omp_get_max_threads(), []
-    faiss.omp_set_num_threads(2)
-    try:
-        index, query = Index.build(gaussians(200), "csd"), gaussians(3)
-        search = exact.candidates
-        monkeypatch.setattr(neighbours, "_PAIRS", 0)
-        monkeypatch.setattr(
-            exact,
-            "candidates",
-            lambda *more: during.append(faiss.omp_get_max_threads()) or search(*more),
-        )
-        small = index.search(query, 5)
-        assert faiss.omp_get_max_threads() == 2
-        monkeypatch.setattr(exact, "_SMALL", 0)
-        large = index.search(query, 5)
-        assert during == [1, 2]
-        np.testing.assert_array_equal(small, large)
-        monkeypatch.undo()
-        other = []
-        thread = threading.Thread(target=lambda: other.append(faiss.omp_get_max_threads()))
-
-        def search_and_fail():
-            thread.start()
-            thread.join()
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError), exact.one_thread_if_small(index.faiss, 1):
-            search_and_fail()
-        assert other[0] == before  # the number is of a thread, not of the process
-        assert faiss.omp_get_max_threads() == 2
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 def test_match_probability_and_average_l2_find_sets(sets):

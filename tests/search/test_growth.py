@@ -147,35 +147,6 @@ def test_a_replaced_model_encodes_everything_again(model_folder, photos, tmp_pat
     np.testing.assert_allclose(vectors(out)["b.png"], [500 / 255, 0, 0], atol=1e-3)
 
 
-def test_an_unreadable_picture_is_tried_when_it_has_changed(
-    model_folder, photos, tmp_path, encoded
-):
-    (photos / "c.png").write_bytes(b"")
-    out = tmp_path / "out"
-    build(model_folder, photos, out, "--skip-bad")
-    assert len(vectors(out)) == 3
-    encoded.clear()
-    build(model_folder, photos, out, "--skip-bad")
-    assert not encoded
-    paint(photos, c=(5, 5, 5))
-    build(model_folder, photos, out)
-    assert encoded == ["c.png"]
-    assert list(vectors(out)) == ["b.png", "c.png", "d.png", "f.png"]
-
-
-def test_captions_follow_their_file(model_folder, tmp_path, encoded):
-    lines, out = tmp_path / "captions.txt", tmp_path / "out"
-    lines.write_text("red\ngreen\nred\n")
-    build(model_folder, lines, out, "--captions")
-    encoded.clear()
-    lines.write_text("blue\nred\ngreen\nred\n")
-    build(model_folder, lines, out, "--captions")
-    assert encoded == ["blue"]
-    _, names, index, *_ = built.load(out)
-    assert [names[one] for one in sorted(names)] == ["red", "green", "red", "blue"]
-    assert len(index) == 4
-
-
 def test_an_update_needs_a_source(model_folder, photos, tmp_path):
     parts, out = str(tmp_path / "parts"), tmp_path / "out"
     main(["encode", str(photos), parts, "--model", str(model_folder)])

@@ -9,17 +9,6 @@ from zoo.confidence import calibrate_on
 from zoo.search import Index
 
 
-def test_lists_are_arrays():
-    points = np.random.default_rng(0).normal(size=(30, 4)).round(3)
-    index, queries = Index.build(points.tolist(), "cosine"), points[:2] + 0.1
-    same = Index.build(points, "cosine").search(queries, 5)
-    for one, other in zip(index.search(queries.tolist(), 5), same, strict=True):
-        np.testing.assert_array_equal(one, other)
-    for wrong in ([[1, 2], [1]], [["a"]], [None]):
-        with pytest.raises(ValueError, match=r"`queries` must be a dict of .*; received"):
-            index.search(wrong, 1)
-
-
 def test_a_set_in_place_of_points_is_named_with_its_shape():
     points = np.random.default_rng(0).normal(size=(30, 4))
     with pytest.raises(ValueError, match=r"must be a point or .*; received a set of shape \(30, 1"):

@@ -40,16 +40,6 @@ def test_numbers_score_as_the_layer_does(similarity, gaussians, tmp_path):
     assert scoring.sign(plain.similarity) == scoring.sign(index.similarity)
 
 
-def test_a_cosine_with_a_shift(gaussians, tmp_path):
-    gallery, queries = ({"mean": gaussians(n)["mean"]} for n in (60, 20))
-    index = Index.build(gallery, S.CosineLogit(scale=3.0, shift=-1.0))
-    index.save(tmp_path)
-    for found, expected in zip(
-        Index.load(tmp_path, Portable).search(queries, 5), index.search(queries, 5), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
 def test_a_similarity_that_ranks_candidates_is_not_portable(gaussians, tmp_path):
     index = Index.build(gaussians(30), S.KLDivergence())
     assert Portable.of(index.similarity) is None

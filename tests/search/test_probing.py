@@ -181,16 +181,6 @@ def test_pairs_have_the_negative_of_a_distance(function, side):
     assert np.isfinite(found).mean() > 0.5
 
 
-def test_what_is_behind_the_candidates_is_not_found():
-    rng = np.random.default_rng(6)
-    gallery, own = gaussians(rng, 200), gaussians(rng, 30)
-    index = Index.build(gallery, S.KLDivergence(), candidates=5)
-    scores = index.pair_scores(gaussians(rng, 30), own, np.arange(30)[:, None])
-    assert np.isinf(scores).any()
-    scores = index.pair_scores(near(rng, own, 0.01), own, np.arange(30)[:, None])
-    assert np.isfinite(scores).all()
-
-
 @pytest.mark.parametrize("by", ["euclidean", "cosine", "csd"])
 def test_pairs_behind_the_last_candidate_are_those_that_a_search_misses(by):
     rng = np.random.default_rng(12)
@@ -224,17 +214,3 @@ def test_masked_elements_bring_no_pair_among_the_candidates():
             mine = SPACES["elements"].gallery(take(own, slice(item, item + 1)))
             reached = (asked @ mine.T >= last[:, None]).any()
             assert np.isfinite(found[query, item]) == reached
-
-
-@pytest.mark.parametrize(
-    ("own", "message"),
-    [
-        ({"mean": np.zeros((3, 5))}, "`own` must have dimension 8; received 5"),
-        ({"elements": np.zeros((3, 2, 8))}, "`own` must be a point; received a set"),
-    ],
-)
-def test_own_items_of_another_kind_are_refused(own, message):
-    rng = np.random.default_rng(7)
-    index = Index.build(points(rng, ITEMS), "cosine")
-    with pytest.raises(ValueError, match=message):
-        index.probe(points(rng, 3), own, np.arange(3)[:, None])

@@ -5,9 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from zoo.confidence import agreement
 from zoo.embeddings.arrays import take
-from zoo.search import Index, gallery, storage
+from zoo.search import Index, gallery
 
 
 def same_answers(one, other, queries):
@@ -88,16 +87,6 @@ def test_adding_after_a_save_leaves_the_saved_columns(gaussians, tmp_path):
     same_answers(loaded, index, queries)
 
 
-def test_a_loaded_index_reads_on_when_its_files_are_replaced(gaussians, tmp_path):
-    gallery, queries = gaussians(50), gaussians(5)
-    index = Index.build(gallery, "kl")
-    index.save(tmp_path)
-    loaded = Index.load(tmp_path)
-    Index.build(gaussians(30), "kl").save(tmp_path)
-    assert not (tmp_path / "data-1").exists()
-    same_answers(loaded, index, queries)
-
-
 def test_two_writers_and_a_reader(gaussians, tmp_path):
     """Each writes its own index again and again; a reader finds one of the two at any time."""
     sizes, errors, stop = (20, 30), [], threading.Event()
@@ -131,21 +120,6 @@ def test_two_writers_and_a_reader(gaussians, tmp_path):
     assert len(list(tmp_path.glob("data-*"))) == 1
 
 
-def test_a_reader_reads_again_what_was_replaced_meanwhile(gaussians, tmp_path, monkeypatch):
-    old, new = (Index.build(gaussians(size), "csd") for size in (20, 30))
-    old.save(tmp_path)
-    check, replaced = storage._check, []
-
-    def replaces(*arguments):
-        if not replaced:
-            replaced.append(True)
-            new.save(tmp_path)
-        return check(*arguments)
-
-    monkeypatch.setattr(storage, "_check", replaces)
-    assert len(Index.load(tmp_path)) == 30
-
-
 def test_the_largest_id(gaussians, tmp_path):
     index = Index.build(gaussians(2), "csd")
     largest = 2**63 - 2
@@ -159,28 +133,3 @@ def test_the_largest_id(gaussians, tmp_path):
     loaded = Index.load(tmp_path)
     assert loaded.ids[-1] == largest
     loaded.add(gaussians(1), ids=[7])
-
-
-def test_scores_of_no_queries(gaussians):
-    index = Index.build(gaussians(30), "csd")
-    with pytest.raises(ValueError, match="`queries` must hold at least one query"):
-        index.query_scores(gaussians(0))
-
-
-def test_ids_that_the_index_does_not_hold(gaussians):
-    index, queries = Index.build(gaussians(30), "csd"), gaussians(3)
-    scores, ids = index.search(queries, 20)
-    ids[1, 4] = 999
-    with pytest.raises(ValueError, match="`ids` must be in the index; it lacks 999"):
-        index.query_scores(queries, scores, ids)
-    with pytest.raises(ValueError, match=r"`ids` must be of the shape of `scores`"):
-        index.query_scores(queries, scores, ids[:, :5])
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.int32])
-def test_agreement_of_small_numbers(dtype):
-    answers = np.random.default_rng(0).integers(-120, 120, size=(4, 20, 64)).astype(dtype)
-    centre = np.full(64, 0.5)
-    expected = agreement(answers.astype(np.float64), centre)
-    np.testing.assert_allclose(agreement(answers, centre), expected, atol=1e-5)
-    assert (np.abs(expected) <= 1).all()

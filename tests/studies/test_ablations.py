@@ -5,11 +5,9 @@ import types
 
 import pytest
 
-import pcme_cub
 import pcmepp_coco
-from studies import ablations, columns, variants
-from studies.seed_table import Row
-from studies.variants import Curves, Sweep
+from studies import ablations, columns
+from studies.variants import Curves
 from zoo import cli
 from zoo.files import RunFolder
 
@@ -26,16 +24,6 @@ def test_every_row_is_a_run_of_its_own(sweep):
     assert len({repr(one) for one in settings}) == len(rows)
 
 
-def test_all_combinations_are_there():
-    flags = {"KL": "--kl-weight=0", "uniformity": "--uniformity-weight=0"}
-    assert variants.with_and_without(flags) == {
-        "KL, uniformity": [],
-        "uniformity": ["--kl-weight=0"],
-        "KL": ["--uniformity-weight=0"],
-        "none of them": ["--kl-weight=0", "--uniformity-weight=0"],
-    }
-
-
 def test_table_c3_mixes_as_its_rows_say():
     rows, streams = ablations.SWEEPS["pcmepp_mixing"].rows, {}
     split = types.SimpleNamespace(records=types.SimpleNamespace(class_names=None), source=None)
@@ -49,43 +37,6 @@ def test_table_c3_mixes_as_its_rows_say():
     assert own.share == 0.25
     assert own.options == {"alpha": 2.0, "mixup": 0.5, "whole_batches": False}
     assert [streams[f"{kind} alone"].options["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
-
-
-def test_heads_are_built_as_the_flags_say(monkeypatch):
-    monkeypatch.setattr(pcme_cub.models, "pcme", lambda *towers, **options: options)
-    settings = cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--mean-only"])
-    records = types.SimpleNamespace(captions=["a red bird"])
-    built = pcme_cub.build(settings, types.SimpleNamespace(records=records))
-    assert built["covariance"] is None
-    assert not built["variance_attention"]
-    assert built["mean_attention"]
-    with pytest.raises(SystemExit):
-        cli.parse(pcme_cub.Settings, ["--no-variance-attention", "--squash-variance"])
-
-
-@pytest.mark.very_slow  # the rows and the printed table are asked of runs that are written down
-def test_a_cross_validated_table_is_over_the_folds(tmp_path, monkeypatch):
-    calls = []
-
-    def main(flags):
-        calls.append(flags)
-        given = dict(flag.removeprefix("--").split("=") for flag in flags)
-        fold, seed = int(given["held-out"][-1]), int(given["seed"])
-        own = {f"{side}_map@r": 10.0 * fold + seed for side in ("i2t", "t2i")}
-        sigma = {"images": -3.0 * fold, "captions": -1.0}
-        run = RunFolder.open(given["out"], given)
-        run.finish({"retrieval": {"own": {**own, "rsum": 1.0}}, "mean_log_sigma": sigma})
-
-    monkeypatch.setitem(ablations.SWEEPS, "pcme_regularisers", Sweep({"KL": Row(main)}))
-    flags = ["--sweep=pcme_regularisers", f"--out={tmp_path}", "--seeds", "0", "2"]
-    ablations.main([*flags, "--folds", "val1", "val2", "val3"])
-    assert len(calls) == 6
-    assert calls[1] == ["--held-out=val2", "--seed=0", f"--out={tmp_path / 'val2' / 'kl-seed-0'}"]
-    row = (tmp_path / "table.md").read_text().splitlines()[2]
-    # Folds of 10, 20, 30 and of 12, 22, 32: means of 20 and 22, whose deviation is √2.
-    assert row.startswith("| KL | 21.0 ± 1.4 / 21.0 ± 1.4 |")
-    assert "| −6.00 ± 0.00 / −1.00 ± 0.00 |" in row
-    assert row.endswith("| 2 |")
 
 
 @pytest.mark.parametrize(

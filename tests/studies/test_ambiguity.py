@@ -8,7 +8,6 @@ from studies.fitting import Points, halves
 from studies.judgments import Judgments
 from zoo.embeddings.arrays import unit
 
-RNG = np.random.default_rng(0)
 TOPICS, PHOTOS = 6, 60
 
 

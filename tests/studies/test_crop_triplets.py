@@ -83,18 +83,6 @@ def test_a_crop_is_that_part_of_the_picture():
     assert crop_triplets.crop(picture, (59.2, 39.2, 0.3, 0.3), 8).shape == (8, 8, 3)
 
 
-def test_the_caption_of_both():
-    assert crop_triplets.joined("a red roof. ", " the sky") == "a red roof and the sky"
-
-
-def test_wrong_input_is_named():
-    data = records([(0, 0, 10, 10), (20, 0, 10, 10)])
-    with pytest.raises(ValueError, match="`num_regions` at least 2; received 1 and 1"):
-        crop_triplets.crop_triplets(data, [(100, 100)], 1, 1)
-    with pytest.raises(ValueError, match="boxes"):
-        crop_triplets.crop_triplets(Records("n", ["a"], ["b"], [0], [0], [0]), [(100, 100)])
-
-
 def test_toy_scenes_as_visual_genome(tmp_path):
     sizes = {"num_images": 50, "num_species": 6, "image_size": 48, "region_dim": 16}
     scenes_root = toy_scenes.generate(tmp_path / "scenes", seed=3, **sizes)

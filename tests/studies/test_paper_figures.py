@@ -13,7 +13,6 @@ from studies import (
     approximate_search,
     opened,
     pcme_figures,
-    pcme_inputs,
     plausible_matches,
     similarity_flops,
 )
@@ -97,13 +96,6 @@ def test_the_plane_has_half_of_each_item_and_nearly_all_of_the_generic_caption(
     assert len(shown) == 2 + 9 + 9 * 3  # an image and three captions of nine labels
 
 
-def test_the_generic_caption_ends_in_unknown_words():
-    ids = np.array(WORDS(["this bird has", "red red red red red red red red red red red red"]))
-    found = pcme_figures.with_unknown(WORDS, ids, 4)
-    assert found[0].tolist() == [*ids[0, :3], 1, 1, 1, 1, 0, 0, 0, 0, 0]
-    assert found[1].tolist() == ids[1].tolist()  # no room
-
-
 def test_f1_appends_and_7_replaces(known, tmp_path):
     seven = draw("7", tmp_path)
     assert set(seven) == {"Erased pixels", "Words that become <unk>"}
@@ -148,23 +140,6 @@ def test_f3_and_f4_are_the_ends_of_the_uncertainties(known, figure, side, tmp_pa
     assert found["uncertainty"][0] == pytest.approx(values.min())
     assert found["uncertainty"][-1] == pytest.approx(values.max())
     np.testing.assert_allclose(values[found["items"]], found["uncertainty"])
-
-
-def test_words_by_hand():
-    lines = pcme_inputs.words_of(["A red bird.", "a bird", "a Bird's nest"])
-    assert lines == [["a", "red", "bird"], ["a", "bird"], ["a", "birds", "nest"]]
-    certain, uncertain = pcme_inputs.tf_idf(lines, [0, 1, 1])
-    assert "a" not in certain  # it has a third of the words here, three eighths of all words
-    assert certain["red"] == pytest.approx(np.log(3) / 3)
-    assert uncertain["nest"] == pytest.approx(np.log(3) / 5)
-    bins = pcme_inputs.quantile_bins(np.array([5.0, 1, 3, 3]), 2)
-    np.testing.assert_array_equal(bins, [1, 0, 0, 1])
-
-
-def test_extremes_are_the_ends_in_order():
-    values = np.array([3.0, 9, 1, 7, 5, 2])
-    np.testing.assert_array_equal(pcme_inputs.extremes(values, 2), [2, 5, 3, 1])
-    np.testing.assert_array_equal(pcme_inputs.extremes(np.array([2.0, 1, 3]), 3), [1, 2])
 
 
 def test_6_is_of_the_five_folds(known, annotations, tmp_path):
@@ -226,12 +201,6 @@ def test_plausible_matches_are_those_of_cxc(known, annotations, tmp_path):
     assert 49 not in {one["item"] for end in ("high", "low") for one in found[f"{end}_captions"]}
     for name in ("high_images", "high_captions", "low_images", "low_captions"):
         assert (out / f"{name}.png").stat().st_size > 5000
-
-
-def test_without_annotations_labels_match(known, tmp_path):
-    of_image, of_caption = plausible_matches.matches(known[1])
-    assert of_image[3] == [15, 16, 17, 18, 19]
-    assert of_caption[16] == [3]
 
 
 def test_an_index_that_finds_all_candidates_ranks_as_the_similarity(known, annotations, tmp_path):

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from studies import people
-from studies.judgments import FILE, Grades, judged
-from zoo.errors import InputError
+from studies.judgments import FILE, Grades
 
 HEAD = ("caption_of", "caption", "image", "yes", "no", "expert_1", "expert_2", "expert_3")
 ROWS = [
@@ -43,16 +42,6 @@ def test_each_expert_is_a_row_and_the_crowd_a_share(folder):
     np.testing.assert_allclose(crowd.values, [1, 1 / 3, 2 / 3, 0])
 
 
-def test_rows_that_nobody_judged_are_left_out(folder):
-    with open(folder / FILE, "a", newline="") as file:
-        csv.writer(file).writerow(("c.jpg", "A pig .", "a.jpg", "", "", "", "", ""))
-    rows = judged(folder)
-    assert len(rows) == len(ROWS)
-    assert (rows[-1].grades, rows[-1].yes, rows[-1].no) == ([3, 4, 4], 0, 0)
-    with pytest.raises(InputError, match="there is no such file"):
-        judged(folder / "nowhere")
-
-
 @pytest.mark.parametrize("with_own", [False, True])
 def test_kendall_is_that_of_the_pairs_that_are_left(folder, questions, with_own):
     experts, _ = Grades.read(folder)
@@ -66,11 +55,6 @@ def test_kendall_is_that_of_the_pairs_that_are_left(folder, questions, with_own)
         100 * kendalltau(scores[-6:] * 2, np.tile(values[-6:], 2), variant="c").statistic
     )
     assert second != pytest.approx(expected)
-
-
-def test_photos_that_nobody_judged_bound_the_share(questions):
-    lowest, most = people.first_fits(SCORES, questions.fits)
-    assert (lowest.tolist(), most.tolist()) == ([True, False], [True, True])
 
 
 def test_entropy_is_high_where_many_photos_are_alike():

@@ -35,13 +35,6 @@ def test_means_and_deviations_of_the_finished_runs(tmp_path):
     )
 
 
-def test_names_that_differ_in_signs_have_folders_of_their_own(tmp_path):
-    names = tuple(pcmepp_table.ROWS)
-    folders = {name: seed_table.folder(tmp_path, name, 0).name for name in names}
-    assert folders["PCME++"] == "pcmepp-seed-0" != folders["PCME"]
-    assert len(set(folders.values())) == len(set(names))
-
-
 def test_every_row_is_run_with_every_seed(tmp_path):
     calls = []
     rows = {"one": seed_table.Row(calls.append, ("--dim=3",)), "two": seed_table.Row(calls.append)}

@@ -23,21 +23,11 @@ def test_a_part_is_a_box_however_it_is_written(name):
         assert found == {name: "a paper, see\nits section 3."}
 
 
-def test_two_parts_without_a_line_between_are_two_boxes():
-    found = boxes("It does.\n\nReference: a paper.\nReleased code differs: by two.")
-    assert found == {"Reference": "a paper.", "Released code differs": "by two."}
-
-
 @pytest.mark.parametrize("name", LISTS)
 def test_what_a_box_names_is_a_list(name):
     text = f"It does.\n\n{name}:\n    images: points,\n        `(N, dim)`.\n    mask: or None."
     contents = boxes(text)[name]
     assert contents.splitlines() == ["- `images`: points,", "    `(N, dim)`.", "- `mask`: or None."]
-
-
-def test_what_is_no_box_stays():
-    text = "It does.\n\nArgs:\n    images: points.\n\nReferences are elsewhere: not here."
-    assert boxed(text) == text
 
 
 def test_no_box_of_a_loss_loses_its_heading():

@@ -299,24 +299,6 @@ def test_sources_name_places_that_exist(shared_data):
         assert not any(_has(text, place) for text in of_paper.values()), "any place would do"
 
 
-def test_a_setting_without_its_sentence_is_named():
-    """Of a setting with two sources each value needs the sentence that prints it."""
-    commands = paper_settings.commands_of_papers()
-    values = paper_sources.found(commands)
-    assert len(paper_sources.rows(values)) > 150
-    values["DivE, section 4.2", "dropout"] = {0.1: ["DivE"]}
-    with pytest.raises(ValueError, match=r"no sentence for .*'dropout', 0\.1"):
-        paper_sources.rows(values)
-    values = paper_sources.found(commands)
-    values["VSE∞, released code", "learning_rate"][3e-4] = ["DivE"]
-    with pytest.raises(ValueError, match=r"'learning_rate', 0\.0003"):
-        paper_sources.rows(values)
-    values = paper_sources.found(commands)
-    del values["PCME, section 3.2.1", "unit_mean"]
-    with pytest.raises(ValueError, match=r"no setting unit_mean has PCME, section 3\.2\.1"):
-        paper_sources.rows(values)
-
-
 def test_sentences_stand_in_their_papers(shared_data):
     of_paper = {name: _plain(text) for name, text in texts_of_papers(shared_data).items()}
     for sentence in paper_sources.sentences():
