@@ -134,9 +134,3 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(argv, says, capsys):
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ")
     assert says in error
-
-
-def test_a_package_without_its_applications_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(halo, "__file__", str(tmp_path / "halo_zoo" / "__init__.py"))
-    assert call("train") == 2
-    assert "expected recipes/" in capsys.readouterr().err

@@ -113,11 +113,10 @@ def run(code, *arguments, **variables):
     )
 
 
-@pytest.mark.parametrize("backend", ["foo", pytest.param("mlx", marks=pytest.mark.very_slow)])
-def test_a_backend_that_is_not_installed_is_one_line(backend):
+def test_a_backend_that_is_not_installed_is_one_line():
     code = "import halo_zoo; halo_zoo.main(['train', 'pcme_cub'])"
-    found = run(code, KERAS_BACKEND=backend)
+    found = run(code, KERAS_BACKEND="foo")
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
     assert line.startswith("error: KERAS_BACKEND")
-    assert backend in line
+    assert "foo" in line

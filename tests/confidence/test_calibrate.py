@@ -56,28 +56,6 @@ def test_all_probes_tell_how_often_answers_are_right(monkeypatch):
     assert abs(said[1].mean() - right) < 1e-3
 
 
-def test_copies_of_several_matches_are_no_rivals():
-    """Images that ask for captions, of which a gallery holds every one several times."""
-    rng = np.random.default_rng(5)
-    images = rng.normal(size=(900, 16))
-    owners = np.repeat(np.arange(900), 5)
-    captions = images[owners] + 1.2 * rng.normal(size=(4500, 16))
-    matches = owners[None, owners >= 300] == np.arange(300, 900)[:, None]
-    said = []
-    for times in (1, 2, 5):
-        items = np.repeat(captions[owners < 300], times, axis=0)
-        index = Index.build(items, "cosine", side="captions")
-        confidence = calibrate_on(
-            index, images[300:], captions[owners >= 300], matches, matches_in_gallery=5
-        )
-        assert ("agreement_5" in confidence.names) == (times < 5)
-        assert "agreement_10" not in confidence.names  # an image has five captions
-        said.append(index.probability(images[:300], confidence).mean())
-        scores = index.query_scores(images[:300], copies=confidence.copies)
-        assert np.median(scores.different) >= 0.9 * 20 / times
-    np.testing.assert_allclose(said, said[0], atol=0.02)
-
-
 def test_items_that_are_there_are_their_own_matches():
     items, asked = world(4, 500)
     index = Index.build(items, "cosine")

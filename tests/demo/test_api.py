@@ -177,19 +177,10 @@ def test_too_many_bytes_pixels_or_no_image(client, tmp_path):
     text.write_text("no image at all")
     with pytest.raises(AppError, match="cannot be used: not an image"):
         ask(text)
-    vector = tmp_path / "drawing.svg"
-    vector.write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
-    with pytest.raises(AppError, match="cannot be used: not an image"):
-        ask(vector)
     large = tmp_path / "large.png"
     Image.new("1", (6000, 5000)).save(large)  # 30 million pixels in a few kilobytes
     with pytest.raises(AppError, match="6000 x 5000 pixels, more than the 16,000,000 allowed"):
         ask(large)
-    cut = tmp_path / "cut.jpg"
-    Image.effect_noise((300, 300), 90).convert("RGB").save(cut)
-    cut.write_bytes(cut.read_bytes()[:4000])
-    with pytest.raises(AppError, match="cannot be used: a damaged image"):
-        ask(cut)
     huge = tmp_path / "huge.bin"
     huge.write_bytes(bytes(limits.MAX_BYTES + 1))
     with pytest.raises(Exception, match=r"(?i)size|413|payload"):

@@ -1,14 +1,8 @@
-"""Drives the demo's page in a real Chromium.
-
-python -m demo --port 7860 &
-python tests/helpers/browser.py http://127.0.0.1:7860 docs/images  # the pictures of docs/demo.md
-"""
+"""Drives the demo's page in a real Chromium."""
 
 import contextlib
 import os
 import shutil
-import sys
-from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEWS = {
@@ -137,18 +131,6 @@ class Visit:
             f"([selector, before]) => ({_CONTENT})(selector) !== before", arg=[selector, before]
         )
 
-    def shot(self, path, height=None):
-        """The page, or the top of it, as a PNG of few colours, which keeps it small."""
-        from PIL import Image
-
-        self.page.wait_for_timeout(700)  # Plotly and tabs move into place
-        self.page.mouse.move(0, 0)
-        self.page.screenshot(path=path, full_page=True)
-        with Image.open(path) as picture:
-            height = min(height or picture.height, picture.height)
-            top = picture.convert("RGB").crop((0, 0, picture.width, height))
-        top.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
-
     def _console(self, message):
         if message.type == "error":
             self.problems.append(f"console: {message.text}")
@@ -160,21 +142,3 @@ class Visit:
     def _response(self, response):
         if response.status >= 400:
             self.problems.append(f"{response.status} for {response.url}")
-
-
-def take_pictures(address, folder):
-    """The pictures of docs/demo.md."""
-    folder = Path(folder)
-    with chromium() as browser:
-        with Visit(browser, address, "light") as visit:
-            visit.shot(folder / "demo_light.png")
-        with Visit(browser, address, "dark") as visit:
-            visit.press('[data-key="e1"]')
-            visit.shot(folder / "demo_declined_dark.png", height=840)
-        with Visit(browser, address, "phone") as visit:
-            visit.press('[data-key="e0"]')
-            visit.shot(folder / "demo_phone.png", height=1100)
-
-
-if __name__ == "__main__":
-    take_pictures(*sys.argv[1:])

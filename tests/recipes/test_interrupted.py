@@ -1,8 +1,6 @@
 """Ctrl+C in an epoch, a disk that fills up, a folder that cannot be written: one line, then on."""
 
-import builtins
 import errno
-import io
 import os
 from pathlib import Path
 
@@ -119,52 +117,3 @@ def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
     assert {"written.json", "config.json", "history.csv"} & failed
     assert len(failed) >= 3, failed
     np.testing.assert_allclose(read_history(out / "history.csv")["loss"], whole["loss"], rtol=1e-4)
-
-
-def _read_only(monkeypatch, folder):
-    """The folder as on a file system that is mounted read-only, for root too."""
-    error = errno.EROFS, os.strerror(errno.EROFS)
-
-    def guarded(function, writes):
-        def call(path, *args, **kwargs):
-            inside = isinstance(path, str | os.PathLike) and Path(path).is_relative_to(folder)
-            if inside and writes(path, *args, **kwargs):
-                raise OSError(*error, str(path))
-            return function(path, *args, **kwargs)
-
-        return call
-
-    def opens(path, mode="r", *_, **__):
-        return any(letter in mode for letter in "wax+")
-
-    for module in (builtins, io):
-        monkeypatch.setattr(module, "open", guarded(open, opens))
-    flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-    monkeypatch.setattr(os, "open", guarded(os.open, lambda _, how, *__, **___: how & flags))
-    monkeypatch.setattr(
-        os, "mkdir", guarded(os.mkdir, lambda path, *_, **__: not os.path.exists(path))
-    )
-    for name in ("replace", "unlink", "rename"):
-        always = guarded(getattr(os, name), lambda *_, **__: True)
-        monkeypatch.setattr(os, name, always)
-
-
-@pytest.mark.slow
-def test_a_folder_that_became_read_only_is_one_line_and_later_goes_on(
-    vectors, tmp_path, capsys, monkeypatch
-):
-    out = tmp_path / "run"
-    for there in (False, True):  # nothing yet, and a run that has begun
-        with monkeypatch.context() as patched:
-            _read_only(patched, tmp_path)
-            code, lines = _called(capsys, vectors, out)
-        assert code == 2
-        (line,) = lines
-        assert "Read-only file system" in line
-        assert str(out) in line
-        if not there:
-            settings = cli.parse(own_vectors.Settings, _arguments(vectors, out))
-            described = settings.data()
-            RunFolder.open(out, settings, data=described)
-    assert _called(capsys, vectors, out) == (0, [])
-    assert RunFolder.existing(out).finished

@@ -98,8 +98,7 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
     assert "--images and --captions must be given together" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", ["none", pytest.param("pcmepp", marks=pytest.mark.very_slow)])
-def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
+def test_the_demo_asks_for_captions_that_are_there(files, tmp_path):
     pytest.importorskip("gradio")
     from demo import limits, page, sources
     from zoo.confidence.judge import VERDICTS
@@ -108,33 +107,24 @@ def test_the_demo_asks_for_captions_that_are_there(files, tmp_path, method):
     texts = [f"noisy  bird {row // 2}" for row in range(300)]
     texts[:2] = ["?", "long " * 300]
     (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in texts))
-    paths = ['https://example.org/a"b<c.jpg', str(tmp_path / "none.jpg")] * 150
-    (tmp_path / "paths.txt").write_text("".join(f"{path}\n" for path in paths))
     names = ["test"] * 100 + ["validation"] * 100 + ["train"] * 100
     (tmp_path / "splits.txt").write_text("".join(f"{name}\n" for name in names))
-    more = [f"--{name}={tmp_path / name}.txt" for name in ("texts", "paths", "splits")]
-    train(files, run, f"--method={method}", "--epochs=1", "--batch-size=50", *more)
+    more = [f"--{name}={tmp_path / name}.txt" for name in ("texts", "splits")]
+    train(files, run, *more)
     gallery, metrics = sources.load(run)
     assert gallery.captions[0] == "caption 0"
     assert gallery.captions[2:4] == ["noisy bird 1", "noisy bird 1 (row 3)"]
-    assert all(limits.text(label) == label for label in gallery.captions)
     built = page.build(gallery, metrics)
     service = built.service
     answer = service.find_images(gallery.captions[7])["answer"]
     assert answer["results"][0]["item"] == 7
     assert answer["results"][0]["right"]
     assert 0 < answer["wanted"] < 1
-    assert (answer["uncertainty"] is None) == (method == "none")
+    assert answer["uncertainty"] is None
     assert answer["verdict"] in VERDICTS
     with pytest.raises(limits.RefusedError, match="choose one of its captions"):
         service.find_images("a red bird")
     with pytest.raises(limits.RefusedError, match="vectors and no pictures"):
         gallery.pixels(b"")
-    assert gallery.thumbnail(0) == "https://example.org/a%22b%3Cc.jpg"
-    assert gallery.thumbnail(1) == ""  # a name takes its place
-    (choice,) = [
-        block for block in built.blocks.values() if getattr(block, "elem_id", "") == "halo-caption"
-    ]
-    assert [value for value, _ in choice.choices] == gallery.captions
     with pytest.raises(InputError, match="--photos is of pictures; leave it out"):
         sources.load(run, folder=tmp_path)

@@ -76,12 +76,8 @@ def test_stems_are_of_words_that_name_something(text, expected):
     ("typed", "asked"),
     [
         ("a dog", "dog"),
-        ("The Dog", "Dog"),
         ("photos of a dog", "dog"),
-        ("a black dog", "a black dog"),
         ("a dog on a beach", "a dog on a beach"),
-        ("dog", "dog"),
-        ("a", "a"),
         ("", ""),
     ],
 )
@@ -94,12 +90,9 @@ def test_a_single_word_is_asked_without_its_article(typed, asked):
     ("text", "short"),
     [
         ("dog", True),
-        ("a dog on the beach", True),
         ("two men and a boat", True),
         ("two men and a red boat", False),
         ("a dog runs.", False),  # a sentence
-        ("Dog.", False),
-        ("of the", False),
         ("", False),
     ],
 )

@@ -10,9 +10,8 @@ from PIL import Image
 import zoo
 from zoo import evaluation
 from zoo.confidence import Probes
-from zoo.confidence.probes import contents_hash
 from zoo.errors import InputError
-from zoo.retriever import VERDICTS, Answer, training_note
+from zoo.retriever import VERDICTS, Answer
 
 PRESET = "toy_birds_pfe"
 
@@ -179,19 +178,6 @@ def test_pictures_ask_a_gallery_of_captions_and_files_have_names(birds, tmp_path
     assert photos.ask(tmp_path / "red.png").reason.startswith("This gallery is calibrated for cap")
     texts = model.encode_captions(["a red bird", "a blue bird"])
     assert [len(answer.ids) for answer in photos.ask(texts)] == [1, 1]
-
-
-def test_the_training_photos_of_a_gallery_are_named(tmp_path):
-    paths = []
-    for number in range(4):
-        paths.append(tmp_path / f"{number}.png")
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(paths[-1])
-    one = {"mean": np.eye(4, dtype="float32")}
-    seen = np.sort(np.array([contents_hash(path) for path in paths[:3]], np.uint64))
-    probes = Probes.of(one, one, np.arange(4), np.arange(4), trained_on=seen)
-    assert training_note(paths, probes).startswith("3 of 4 photos were trained on: new questions")
-    assert training_note(paths[3:], probes) is None
-    assert training_note(paths, None) is None
 
 
 @pytest.mark.parametrize(

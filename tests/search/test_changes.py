@@ -2,9 +2,7 @@
 
 import json
 import os
-import tracemalloc
 
-import faiss
 import numpy as np
 import pytest
 
@@ -31,15 +29,6 @@ def test_adding_and_removing(gaussians, similarity):
     np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
     index.add(take(gallery, gone[:1]), ids=gone[:1])  # a removed id is free again
     assert len(index) == len(kept) + 1
-
-
-def test_removing_sets(sets):
-    gallery, queries = sets(80), sets(10)
-    index = Index.build(gallery, S.MaximumPair(), ids=np.arange(80) * 2)
-    index.remove([0, 20, 158])
-    kept = np.setdiff1d(np.arange(80), [0, 10, 79])
-    fresh = Index.build(take(gallery, kept), S.MaximumPair(), ids=kept * 2)
-    np.testing.assert_array_equal(index.search(queries, 5)[1], fresh.search(queries, 5)[1])
 
 
 @pytest.mark.parametrize("share", [0.5, 0.01])
@@ -162,30 +151,6 @@ def test_what_an_older_version_saved(saved, gaussians, tmp_path_factory):
         Index.load(folder)
 
 
-@pytest.mark.parametrize("other", [30, 0])
-def test_the_faiss_file_of_another_index(saved, gaussians, tmp_path_factory, other):
-    path = saved / "data-1" / "index.faiss"
-    if other:
-        folder = tmp_path_factory.mktemp("other")
-        Index.build(gaussians(other), "csd").save(folder)
-        path.write_bytes((folder / "data-1" / "index.faiss").read_bytes())
-    else:
-        faiss.write_index(faiss.IndexFlatL2(3), str(path))
-    rewritten(saved)
-    with pytest.raises(InputError, match=r"index\.faiss: belongs to another index: expected"):
-        Index.load(saved)
-
-
-@pytest.mark.parametrize("name", ["uncertainty", "ids", "gallery_elements"])
-def test_a_shortened_column(sets, tmp_path, name):
-    Index.build(sets(50), S.MaximumPair()).save(tmp_path)
-    path = tmp_path / "data-1" / f"{name}.npy"
-    np.save(path, np.load(path)[:10])
-    rewritten(tmp_path)
-    with pytest.raises(InputError, match=r"expected 50 rows, found 10|lacks 40 of the ids"):
-        Index.load(tmp_path)
-
-
 def test_bad_arguments(gaussians, sets):
     gallery, queries = gaussians(20), gaussians(3)
     index = Index.build(gallery, "csd")
@@ -221,26 +186,3 @@ def test_bad_arguments(gaussians, sets):
     index.remove(np.arange(20))
     with pytest.raises(ValueError, match="empty"):
         index.search(queries, 1)
-
-
-def test_adding_in_chunks_takes_flat_memory(rng):
-    def chunk(rows):
-        mean = rng.normal(size=(rows, 32)).astype("float32")
-        return {"mean": mean, "log_variance": mean}
-
-    index = Index.build(chunk(1000), "csd")
-    index.reserve(199_000)
-    flat = faiss.downcast_index(index.faiss.index)
-    buffer = int(flat.codes.data())
-    peaks = []
-    for _ in range(6):
-        more = chunk(30_000)
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        index.add(more)
-        peaks.append(tracemalloc.get_traced_memory()[1] - before)
-        tracemalloc.stop()
-    assert len(index) == 181_000
-    assert int(flat.codes.data()) == buffer  # FAISS never moved its vectors
-    # Chunks of vectors, the ids (8 bytes, doubling) and uncertainties (4), nothing that grows more.
-    assert max(peaks) < 16384 * 33 * 4 * 3 + 13 * 181_000 * 2.5

@@ -91,22 +91,6 @@ def test_what_is_said_is_right():
     assert expected_calibration_error(said, right) <= 0.05
 
 
-def test_several_own_items_are_put_there_together():
-    rng = np.random.default_rng(2)
-    gallery, own = points(rng, ITEMS), points(rng, PROBES)
-    queries = near(rng, own)
-    rows = np.stack([np.arange(PROBES), (np.arange(PROBES) + 1) % PROBES], axis=1)
-    rows[0, 1] = -1
-    probed = Index.build(gallery, "cosine").probe(queries, own, rows)
-    for row in range(PROBES):
-        mine = rows[row][rows[row] >= 0]
-        whole = Index.build(joined(gallery, take(own, mine)), "cosine")
-        expected = whole.query_scores(take(queries, slice(row, row + 1)))
-        np.testing.assert_allclose(probed.scores.top[row], expected.top[0], atol=1e-5)
-        np.testing.assert_allclose(probed.scores.variance[row], expected.variance[0], rtol=1e-5)
-        assert probed.scores.size[row] == ITEMS + len(mine)
-
-
 def test_an_own_item_that_is_there_is_not_put_there_twice():
     rng = np.random.default_rng(3)
     own = points(rng, PROBES)

@@ -43,34 +43,6 @@ def test_an_item_that_overflows_is_refused_whole(
         index.query_scores(queries)
 
 
-def test_sets_that_fail_are_taken_out_again(sets, tmp_path, monkeypatch):
-    from zoo import similarities
-
-    monkeypatch.setattr(gallery, "CHUNK", 16)
-    index = Index.build(sets(60), similarities.MaximumPair())
-    more, queries = sets(40), sets(5)
-    before = index.search(queries, 5)
-    calls = []
-    whole = Index._beside
-
-    def full(self, chunk, ids):
-        calls.append(ids)
-        if len(calls) == 3:
-            raise MemoryError
-        return whole(self, chunk, ids)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Index, "_beside", full)
-        with pytest.raises(MemoryError):
-            index.add(more)
-    assert len(index) == 60
-    for got, expected in zip(index.search(queries, 5), before, strict=True):
-        np.testing.assert_array_equal(got, expected)
-    index.add(more)
-    index.save(tmp_path)
-    same_answers(Index.load(tmp_path), index, queries)
-
-
 def test_adding_after_a_save_leaves_the_saved_columns(gaussians, tmp_path):
     start, more, queries = gaussians(40), gaussians(60), gaussians(5)
     index = Index.build(start, "kl")
@@ -118,18 +90,3 @@ def test_two_writers_and_a_reader(gaussians, tmp_path):
         thread.join()
     assert not errors
     assert len(list(tmp_path.glob("data-*"))) == 1
-
-
-def test_the_largest_id(gaussians, tmp_path):
-    index = Index.build(gaussians(2), "csd")
-    largest = 2**63 - 2
-    for ids in ([2**63 - 1, 5], np.array([2**63 + 7, 5], np.uint64)):
-        with pytest.raises(ValueError, match=rf"`ids` must be at most {largest}; received"):
-            index.add(gaussians(2), ids=ids)
-    index.add(gaussians(1), ids=[largest])
-    with pytest.raises(ValueError, match="no id is left behind the largest"):
-        index.add(gaussians(1))
-    index.save(tmp_path)
-    loaded = Index.load(tmp_path)
-    assert loaded.ids[-1] == largest
-    loaded.add(gaussians(1), ids=[7])

@@ -39,17 +39,9 @@ def test_table_c3_mixes_as_its_rows_say():
     assert [streams[f"{kind} alone"].options["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ["--sweep=dive_sets", "--folds", "val1"],
-        ["--sweep=pcme_methods_coco", "--folds", "val1"],
-        ["--sweep=pcme_heads", "--folds", "val4"],
-    ],
-)
-def test_folds_are_of_cub(flags, capsys):
+def test_folds_are_of_cub(capsys):
     with pytest.raises(SystemExit):
-        ablations.main(flags)
+        ablations.main(["--sweep=dive_sets", "--folds", "val1"])
     assert "--folds are some of val1, val2, val3" in capsys.readouterr().err
 
 
