@@ -152,9 +152,6 @@ def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
     names = {}
     exec(compile("\n".join(CODE.findall(text)), "docs/vectors.md", "exec"), names)
     assert re.search(r"\[0\.\d* ", capsys.readouterr().out)
-    assert names["model"].uncertainty(names["model"].encode_images(names["features"])).shape == (
-        100,
-    )
     (block,) = re.findall(r"```bash\n(.*?)```", text, re.S)
     train, *others = block.strip().splitlines()
     flags = shlex.split(train)[3:]

@@ -10,12 +10,10 @@ import types
 import numpy as np
 import pytest
 
-import zoo
 from demo.__main__ import main as demo
 from export import warmup
 from zoo import encoders
 from zoo.collection import Encoded, parts, sources
-from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.encoders import weight_arrays
 from zoo.errors import MissingPackageError, require
@@ -25,7 +23,6 @@ from zoo.training import Execution, RunSettings
 
 ROOT = pathlib.Path(__file__).parent.parent
 RECURRENT = types.SimpleNamespace(is_recurrent=True)  # all of a tower that is asked for
-VOCABULARY = [*SPECIAL, "a", "bird"]
 
 
 @pytest.fixture
@@ -40,8 +37,8 @@ def remove(monkeypatch):
     return hide
 
 
-def import_search():
-    import zoo.search  # noqa: F401
+def import_lance():
+    import zoo.search.lance  # noqa: F401
 
 
 def write_part():
@@ -51,12 +48,11 @@ def write_part():
 PLACES = {
     "parts of embeddings": ("pyarrow", "search", write_part),
     "an object store": ("apache_beam", "beam", lambda: sources.open_file("gs://bucket/a.jpg")),
-    "a BERT tokenizer": ("keras_hub", "text", lambda: BertTokenizer(VOCABULARY, max_words=5)),
     "a CLIP tokenizer": ("keras_hub", "text", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
     "a BERT backbone": ("keras_hub", "text", lambda: encoders.bert(None, 7, 5, num_layers=1)),
     "a CLIP image backbone": ("keras_hub", "text", lambda: encoders.clip_image("tiny")),
     "a CLIP text backbone": ("keras_hub", "text", lambda: encoders.clip_text("tiny")),
-    "search": ("faiss", "search", import_search),
+    "a gallery on the disk": ("lancedb", "large", import_lance),
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),
@@ -78,7 +74,7 @@ PLACES = {
 
 @pytest.mark.parametrize(("package", "extra", "use"), PLACES.values(), ids=PLACES)
 def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("zoo.search")]:
+    for name in [name for name in sys.modules if name.startswith("zoo.search.lance")]:
         monkeypatch.delitem(sys.modules, name)
     remove(package)
     with pytest.raises(MissingPackageError) as raised:
@@ -89,20 +85,10 @@ def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
     )
 
 
-def test_a_saved_model_that_needs_an_extra_names_it(remove, tmp_path):
-    backbone = encoders.bert(None, 7, 5, num_layers=1, num_heads=2, hidden_dim=8)
-    tokenizer = BertTokenizer(VOCABULARY, max_words=5)
-    model = zoo.models.pcme_bert("tiny", tokenizer, backbone, dim=8, image_size=16)
-    zoo.save_preset(model, tmp_path / "bert")
-    remove("keras_hub")
-    with pytest.raises(MissingPackageError, match=r"halo-zoo\[text\]"):
-        zoo.from_preset(tmp_path / "bert")
-
-
 def test_it_is_caught_as_an_import_error_too(remove):
-    remove("faiss")
-    with pytest.raises(ImportError, match="faiss"):
-        require("faiss", extra="search")
+    remove("gradio")
+    with pytest.raises(ImportError, match="gradio"):
+        require("gradio", extra="demo")
 
 
 def test_a_package_that_is_there_is_given_or_fails_as_it_does(tmp_path, monkeypatch):
