@@ -97,6 +97,8 @@ def only_read(monkeypatch, tmp_path):
     """Command lines end once their parser has read all flags; two folders are runs."""
     for run in ("photos", "gru"):
         RunFolder.open(tmp_path / "runs" / run, {})
+    for data in ("photos", "flickr8k", "runs/toy_photos"):  # `halo train` looks whether it exists
+        (tmp_path / data).mkdir()
     monkeypatch.chdir(tmp_path)
     parse_args, parse = argparse.ArgumentParser.parse_args, cli.parse
 

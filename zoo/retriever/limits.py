@@ -1,5 +1,6 @@
 """What a server of the zoo adds to uvicorn's and Starlette's limits: a bound on a body."""
 
+import asyncio
 from collections.abc import Sequence
 
 from zoo.errors import require
@@ -51,4 +52,7 @@ class BoundedBody:
                 raise HTTPException(413, f"a body may have {self.most:,} bytes at most")
             return message
 
-        return await self.app(scope, bounded, send)
+        try:
+            return await self.app(scope, bounded, send)
+        except asyncio.CancelledError:  # the server ends while a client still sends its body
+            return None
