@@ -17,7 +17,6 @@ def toy_root(tmp_path_factory):
 
 @pytest.fixture
 def toy_copy(toy_root, tmp_path):
-    """A set that a test may damage."""
     return shutil.copytree(toy_root, tmp_path / "birds")
 
 
@@ -38,7 +37,6 @@ def scenes_root(tmp_path_factory, scenes_sizes):
 
 @pytest.fixture
 def photos(tmp_path):
-    """A folder with three small pictures."""
     folder = tmp_path / "photos"
     folder.mkdir()
     for index, name in enumerate(("a.jpg", "b.png", "c.jpg")):

@@ -1,25 +1,19 @@
-"""What is wrong with a data set is said in one line, with the file; `skip_bad` counts it."""
-
-import re
 import shutil
 
 import pytest
 
 from zoo.data import cub
-from zoo.data.loaders.cub_files import decode_caption_bytes, read_numbered
+from zoo.data.loaders.cub_files import decode_caption_bytes
 from zoo.errors import InputError
-from zoo.files.text_files import read_lines
 
 
 def _first_image(root, split="trainval"):
-    """An image of the split: its path, and that of its captions."""
     records = cub.load(root, split=split, image_size=32, verbose=False).records
     name = records.image_paths[0].split("/images/")[1]
     return root / "images" / name, (root / "text_c10" / name).with_suffix(".txt")
 
 
 def _refused(root, expected, split="trainval"):
-    """The loader raises one line with `expected` in it."""
     with pytest.raises(InputError) as caught:
         cub.load(root, split=split, image_size=32, verbose=False)
     message = str(caught.value)
@@ -29,7 +23,6 @@ def _refused(root, expected, split="trainval"):
 
 
 def _left_out(root, kind, count=1, split="trainval"):
-    """With `skip_bad` the loader goes on and lists what it left out."""
     records = cub.load(root, split=split, image_size=32, skip_bad=True, verbose=False).records
     assert [item.kind for item in records.skipped] == [kind] * count
     assert f"{count} {kind}" in records.summary()
@@ -50,9 +43,7 @@ def test_no_such_folder(tmp_path, toy_copy):
     ("content", "why"),
     [
         (lambda data: data[: len(data) // 2], "a damaged image"),
-        (lambda data: data[:-1], "a damaged image"),
         (lambda data: b"<html>404</html>", "not an image"),
-        (lambda data: b"", "an empty file"),
     ],
 )
 def test_bad_image(toy_copy, content, why):
@@ -69,7 +60,6 @@ def test_bad_image(toy_copy, content, why):
     ("change", "why"),
     [
         (lambda text: text + "one more.\n", "expected 10 captions, found 11"),
-        (lambda text: "".join(text.splitlines(True)[:9]), "expected 10 captions, found 9"),
         (lambda text: "", "expected 10 captions, found 0"),
     ],
 )
@@ -77,20 +67,6 @@ def test_other_than_ten_captions(toy_copy, change, why):
     _, path = _first_image(toy_copy)
     path.write_text(change(path.read_text()))
     _refused(toy_copy, f"{path}: {why}")
-    _left_out(toy_copy, "bad caption files")
-
-
-def test_an_empty_caption_is_named_with_its_line(toy_copy):
-    _, path = _first_image(toy_copy)
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:3], "  ", *lines[4:]]))
-    _refused(toy_copy, f"{path}:4: an empty caption")
-
-
-def test_no_caption_file(toy_copy):
-    _, path = _first_image(toy_copy)
-    path.unlink()
-    _refused(toy_copy, f"{path}: No such file")
     _left_out(toy_copy, "bad caption files")
 
 
@@ -120,44 +96,11 @@ def test_replaced_bytes_become_a_space():
     assert decode_caption_bytes(b"\x81\xff") == (" ÿ", False)
 
 
-def test_unknown_class_of_an_image(toy_copy):
-    path = toy_copy / "image_class_labels.txt"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:6], "7 999", *lines[7:]]))
-    _refused(toy_copy, f"{path}:7: unknown class '999'")
-
-
 def test_unknown_class_of_a_split(toy_copy):
     path = toy_copy / "splits_pcme_xian" / "trainvalclasses.txt"
     path.write_text(path.read_text() + "999.Dodo\n")
     _refused(toy_copy, f"{path}:10: unknown class '999.Dodo'")
     _left_out(toy_copy, "unknown class names")
-
-
-def test_a_folder_of_an_unknown_class(toy_copy):
-    (toy_copy / "images" / "999.Dodo").mkdir()
-    _refused(toy_copy, f"{toy_copy / 'images' / '999.Dodo'}: a class that classes.txt")
-    _left_out(toy_copy, "unknown classes")
-
-
-def test_a_class_without_images(toy_copy):
-    folder = _first_image(toy_copy)[0].parent
-    for path in folder.iterdir():
-        path.unlink()
-    _refused(toy_copy, f"{folder}: no image of {folder.name}")
-    records = cub.load(toy_copy, image_size=32, skip_bad=True, verbose=False).records
-    assert "1 classes without images" in records.summary()
-    path = toy_copy / "images.txt"
-    lines = [line for line in path.read_text().splitlines() if folder.name not in line]
-    path.write_text("\n".join(lines))
-    labels = toy_copy / "image_class_labels.txt"
-    numbers = {line.split()[0] for line in lines}
-    kept = [line for line in labels.read_text().splitlines() if line.split()[0] in numbers]
-    labels.write_text("\n".join(kept))
-    seen = toy_copy / "splits_pcme_xian" / "seen_test_images.txt"
-    others = [line for line in seen.read_text().splitlines() if folder.name not in line]
-    seen.write_text("\n".join(others))
-    _refused(toy_copy, f"{path}: no image of {folder.name}")
 
 
 def test_nothing_left(toy_copy):
@@ -166,36 +109,11 @@ def test_nothing_left(toy_copy):
     _refused(toy_copy, "no image of the split 'trainval' is left to use")
 
 
-@pytest.mark.parametrize("name", ["../outside.jpg", "/etc/passwd", "a\\..\\b.jpg"])
-def test_a_path_out_of_the_folder(toy_copy, name):
+def test_a_path_out_of_the_folder(toy_copy):
     path = toy_copy / "images.txt"
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:3], f"4 {name}", *lines[4:]]))
-    _refused(toy_copy, f"{path}:4: {name!r} leads out of the data folder")
-
-
-def test_tables_are_checked(tmp_path):
-    table = tmp_path / "table.txt"
-    for text, why in (
-        ("1 a\n2\n", ":2: expected 'number value', found '2'"),
-        ("1 a\n1 b\n", ":2: number 1 occurs twice"),
-        ("one a\n", ":1: expected"),
-    ):
-        table.write_text(text)
-        with pytest.raises(InputError, match=re.escape(f"{table}{why}")):
-            read_numbered(table)
-    table.write_bytes(b"fine\nnot \xff\n")
-    with pytest.raises(InputError, match=re.escape(f"{table}:2: expected UTF-8, found byte 0xff")):
-        read_lines(table)
-
-
-def test_labels_and_images_must_agree(toy_copy):
-    labels = toy_copy / "image_class_labels.txt"
-    whole = labels.read_text()
-    labels.write_text("".join(whole.splitlines(True)[:-1]))
-    _refused(toy_copy, "images.txt:60: image 60 has no line in")
-    labels.write_text(whole + "61 1\n")
-    _refused(toy_copy, f"{labels}:61: unknown image 61")
+    path.write_text("\n".join([*lines[:3], "4 ../outside.jpg", *lines[4:]]))
+    _refused(toy_copy, f"{path}:4: '../outside.jpg' leads out of the data folder")
 
 
 def test_no_division_for_another_set(toy_copy):

@@ -1,5 +1,3 @@
-"""Words: the tokeniser in the graph, its vocabulary, GloVe, word dropping."""
-
 import keras
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ def test_vocabulary_is_limited_by_count_and_size():
         captions.word_tokenizer(TEXTS, min_count=9)
 
 
-@pytest.mark.parametrize("text", ["Été ROUGE", "ÅÄÖ", "鳥 の 絵", "naïve café"])
+@pytest.mark.parametrize("text", ["Été ROUGE", "鳥 の 絵"])
 def test_other_alphabets_are_kept_and_lowered(text):
     tokenizer = captions.word_tokenizer([text])
     assert [str(w) for w in tokenizer.get_vocabulary()[2:]] == sorted(text.lower().split())
@@ -45,14 +43,6 @@ def test_the_vocabulary_is_saved_with_the_model(tmp_path):
     np.testing.assert_array_equal(loaded(strings), model(strings))
     again = captions.WordTokenizer.from_config(tokenizer.get_config())
     np.testing.assert_array_equal(again(strings), tokenizer(strings))
-
-
-def test_the_tokenizer_works_inside_a_pipeline_with_fixed_shapes():
-    tokenizer = captions.word_tokenizer(TEXTS, max_words=6)
-    dataset = tf.data.Dataset.from_tensor_slices(TEXTS).batch(2, drop_remainder=True).map(tokenizer)
-    assert dataset.element_spec.shape == (2, 6)
-    whole = np.concatenate(list(dataset.as_numpy_iterator()))
-    np.testing.assert_array_equal(whole, captions.token_ids(tokenizer, TEXTS))
 
 
 def test_glove_fills_the_rows_of_known_words(tmp_path):
@@ -71,16 +61,6 @@ def test_glove_fills_the_rows_of_known_words(tmp_path):
     np.testing.assert_array_equal(matrix, captions.read_glove(path, tokenizer)[0])
 
 
-def test_words_of_a_builder_with_and_without_a_file(tmp_path, capsys):
-    path = tmp_path / "glove.txt"
-    path.write_text("bird 1 2 3\n")
-    tokenizer = captions.word_tokenizer(TEXTS)
-    vectors, dim = captions.word_vectors(path, tokenizer, 8)
-    assert (vectors.shape, dim) == ((10, 3), 3)
-    assert "vectors of 12.5% of the vocabulary" in capsys.readouterr().out
-    assert captions.word_vectors(None, tokenizer, 8) == (None, 8)
-
-
 def test_the_head_of_a_word2vec_file_is_passed_over(tmp_path):
     (tmp_path / "w2v.txt").write_text("2 2\nbird 1 2\nred 3 4\n")
     assert captions.read_glove(tmp_path / "w2v.txt", captions.word_tokenizer(TEXTS))[1] == 0.25
@@ -90,9 +70,7 @@ def test_the_head_of_a_word2vec_file_is_passed_over(tmp_path):
     ("text", "why"),
     [
         ("bird 1 2 3\nred 1 2\n", ":2: expected a word and 3 numbers"),
-        ("bird 1 2 3\nred 1 x 3\n", ":2: expected 3 numbers after 'red'"),
         ("dodo 1 2 3\n", "none of the 8 words"),
-        ("", "none of the 8 words"),
     ],
 )
 def test_bad_vectors_are_refused_with_their_line(tmp_path, text, why):
@@ -147,10 +125,3 @@ def test_a_caption_never_loses_all_its_words():
     assert not dropped[:, 1:].any()
     empty = captions.drop_words(tf.zeros((3, 4), tf.int32), 1.0, step_seed(0, 0), "delete")
     assert not empty.numpy().any()
-
-
-def test_word_dropping_checks_its_arguments():
-    with pytest.raises(ValueError, match="`mode` must be one of"):
-        captions.drop_words(IDS, 0.1, step_seed(0, 0), "forget")
-    with pytest.raises(ValueError, match="must be given for the mode 'random'"):
-        captions.drop_words(IDS, 0.1, step_seed(0, 0), "random")

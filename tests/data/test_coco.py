@@ -1,5 +1,3 @@
-"""COCO's captions, in its own format and in Karpathy's."""
-
 import json
 
 import numpy as np
@@ -69,21 +67,18 @@ def test_ids_choose_captions_and_absent_ones_are_reported(photos, tmp_path):
 @pytest.mark.parametrize(
     ("change", "why", "kind"),
     [
-        (lambda c: c["images"].append(dict(c["images"][0])), "image 7: the id", "duplicate images"),
-        (lambda c: c["images"].append({"id": 3, "file_name": "c.jpg"}), "image 3 has no caption",
-         "images without captions"),
-        (lambda c: c["images"].append({"id": 3}), "expected 'id' and 'file_name'", "bad entries"),
-        (lambda c: c["images"][0].update(file_name="../../a.jpg"), "leads out",
-         "unsafe file names"),
-        (lambda c: c["annotations"].append({"id": 1, "image_id": 5, "caption": "x"}),
-         "annotation 1: unknown image 5", "captions without image"),
-        (lambda c: c["annotations"].append(dict(c["annotations"][0])), "annotation 100: the id",
-         "duplicate captions"),
-        (lambda c: c["annotations"][0].update(caption=" "), "caption 1 of image 9 is empty",
-         "empty captions"),
-        (lambda c: c["annotations"].append("x"), "expected 'id', 'image_id'", "bad entries"),
+        (
+            lambda c: c["images"][0].update(file_name="../../a.jpg"),
+            "leads out",
+            "unsafe file names",
+        ),
+        (
+            lambda c: c["annotations"][0].update(caption=" "),
+            "caption 1 of image 9 is empty",
+            "empty captions",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_entries(photos, tmp_path, change, why, kind):
     content = _content()
     change(content)

@@ -1,5 +1,3 @@
-"""Flickr30K: two formats of the same captions."""
-
 import gzip
 import json
 
@@ -36,8 +34,6 @@ def test_two_formats_agree(photos, tmp_path):
 
 
 def test_bad_files(tmp_path):
-    with pytest.raises(ValueError, match="`split` must be one of"):
-        _load(tmp_path / "captions.json", split="dev")
     cut = tmp_path / "captions.json.gz"
     cut.write_bytes(gzip.compress(b"{}" * 500)[:-12])
     with pytest.raises(InputError, match=r"captions.json.gz: "):
@@ -46,8 +42,6 @@ def test_bad_files(tmp_path):
     for content, why in (
         ("{}", "or an object by file name"),
         ('{"a.jpg": {"split": "train"}}', "a.jpg: expected 'split' and a list"),
-        ('{"a.jpg": {"split": "exam", "captions": ["x"]}}', "unknown split 'exam'"),
-        ('{"a.jpg": {"split": "train", "captions": []}}', "image a.jpg has no caption"),
     ):
         whole.write_text(content)
         with pytest.raises(InputError, match=why):

@@ -1,5 +1,3 @@
-"""Tables that people have: each layout is opened as it is, by the same reader."""
-
 import json
 
 import pytest

@@ -24,7 +24,6 @@ def mixed(share=0.5, step=3, mixup=0.5, whole_batches=False):
 
 @functools.cache
 def mixer(share, whole_batches):
-    """In a graph, as in a pipeline: one for all steps, of which some tests take a hundred."""
     return tf.function(
         lambda images, step, mixup: streams.mix_images(
             images, share, 2.0, step_seed(0, step), mixup, whole_batches
@@ -65,7 +64,6 @@ def test_boxes_are_as_wide_and_as_high_as_their_share_and_lie_anywhere():
 
 
 def kind_of(before, after, kept):
-    """The one kind by which all pictures of a batch are mixed."""
     kinds = set()
     for own, partner, picture, share in zip(before, before[::-1], after, kept, strict=True):
         values = np.unique(picture.round(4))
@@ -145,12 +143,3 @@ def test_a_step_is_the_same_wherever_the_run_started():
         np.testing.assert_array_equal(a["images"], b["images"])
         np.testing.assert_array_equal(a["matches"], b["matches"])
     assert (whole[0]["matches"].numpy() != whole[1]["matches"].numpy()).any()
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("share", {"share": 1.5}), ("alpha", {"alpha": 0}), ("mixup", {"mixup": -0.1})],
-)
-def test_bad_options_are_named(name, options):
-    with pytest.raises(ValueError, match=f"`{name}`"):
-        streams.mix_batches(None, **options)

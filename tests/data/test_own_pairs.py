@@ -1,5 +1,3 @@
-"""A table of one's own pictures and captions."""
-
 import json
 import re
 
@@ -50,10 +48,8 @@ def test_columns_and_folder_can_be_named(photos, tmp_path):
     ("text", "why", "kind"),
     [
         ("image,caption\na.jpg,first\nb.png,  \n", ":3: expected text", "empty captions"),
-        ("image,caption\na.jpg,first\nb.png\n", ":3: expected text", "empty captions"),
         ("image,caption\na.jpg,first\n,second\n", ":3: expected a path", "rows without image"),
         (CSV + "../x.jpg,out\n", ":5: '../x.jpg' leads out", "unsafe file names"),
-        (CSV + "/etc/x.jpg,out\n", ":5: '/etc/x.jpg' leads out", "unsafe file names"),
     ],
 )
 def test_bad_rows(photos, text, why, kind):
@@ -80,16 +76,6 @@ def test_commas_without_quotes_are_noticed(photos):
         _load(photos / "pairs.tsv")
 
 
-def test_line_ends_inside_of_a_caption(photos):
-    separator = "\u2028"  # of str.splitlines, and of no CSV
-    text = f'image,caption\r\na.jpg,"one\r\ntwo"\r\nb.png,a{separator}b\r\nc.jpg\r\n'
-    (photos / "pairs.csv").write_text(text, newline="")
-    with pytest.raises(InputError, match=r"pairs.csv:5: expected text"):
-        _load(photos / "pairs.csv")
-    (photos / "pairs.csv").write_text(text.replace("c.jpg\r\n", ""), newline="")
-    assert list(_load(photos / "pairs.csv").records.captions) == ["one\r\ntwo", f"a{separator}b"]
-
-
 def test_duplicate_pairs_are_counted_and_reported(photos, capsys):
     (photos / "pairs.csv").write_text(CSV + "./a.jpg, first \nb.png,first\n")
     records = own_pairs.load(photos / "pairs.csv", image_size=8).records
@@ -107,12 +93,6 @@ def test_bad_tables(photos, tmp_path):
     (photos / "pairs.csv").write_text("")
     with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image', found none"):
         _load(photos / "pairs.csv")
-    (photos / "pairs.csv").write_text('image,caption\na.jpg,"never closed\n')
-    with pytest.raises(InputError, match=r"pairs.csv:\d: unexpected end of data"):
-        _load(photos / "pairs.csv")
-    (photos / "pairs.jsonl").write_text('{"image": "a.jpg", "caption": "first"}\n{"image": \n')
-    with pytest.raises(InputError, match=r"pairs.jsonl:2: not JSON"):
-        _load(photos / "pairs.jsonl")
     (photos / "pairs.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"expected a file of one of the kinds"):
         _load(photos / "pairs.xlsx")

@@ -1,5 +1,3 @@
-"""Random parts of the originals: what of a photo is ever seen, where from, in which shape."""
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -66,7 +64,6 @@ def test_parts_lie_inside_and_reach_every_edge(name, size):
 
 
 def torchvision(rng, height, width):
-    """`RandomResizedCrop.get_params` of torchvision, written anew: height and width of a part."""
     for _ in range(10):
         area = height * width * rng.uniform(0.08, 1.0)
         ratio = np.exp(rng.uniform(np.log(3 / 4), np.log(4 / 3)))
@@ -123,7 +120,6 @@ def test_a_part_is_the_box_of_the_original_stretched(photo):
 
 
 def test_training_sees_the_edges_of_a_photo(records):
-    """They were lost when every photo was first cut to the square in its middle."""
     source = sources.Pictures(records, 16)  # in memory each is cut to its middle
     tokenizer = captions.word_tokenizer(records.captions)
     options = {"batch_size": 4, "num_steps": 16, "seed": 1}
@@ -149,26 +145,3 @@ def test_what_the_papers_evaluate_on(photo):
     found = images.prepare(contents, 224, "stretch").numpy()
     np.testing.assert_allclose(found, stretched, atol=2)
     assert (found[:, [0, -1], 2] > 250).all()
-
-
-def test_features_are_not_cropped(records):
-    source = sources.Features(np.zeros((4, 2, 2, 3), "float32"))
-    tokenizer = captions.word_tokenizer(records.captions)
-    with pytest.raises(ValueError, match=r"`augmentation.crop` must be None for stored features"):
-        batches.image_caption_pairs(
-            records, tokenizer, source, 4, augmentation=Augmentation(crop=PAPERS["area"])
-        )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "one of `area` and `sides`"),
-        ({"area": (0.1, 1.0), "sides": (0.6, 1.0)}, "one of `area` and `sides`"),
-        ({"area": (0.0, 1.0)}, r"within \(0, 1\]; received \(0.0, 1.0\)"),
-        ({"sides": (0.8, 0.6)}, r"within \(0, 1\]; received \(0.8, 0.6\)"),
-    ],
-)
-def test_wrong_ranges_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        RandomCrop(**options)

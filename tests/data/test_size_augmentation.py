@@ -1,5 +1,3 @@
-"""Which words are lost, and how: 50 % masked, 10 % replaced, 40 % deleted."""
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,7 +14,6 @@ RATE = 0.3
 
 @pytest.fixture(scope="module")
 def before():
-    """Captions of 20 words that are all the same, with start, end and padding."""
     ids = np.full((ROWS, LENGTH), 9, "int32")  # not one of the random words
     ids[:, 0], ids[:, 21], ids[:, 22:] = START, END, PADDING_ID
     return ids

@@ -1,5 +1,3 @@
-"""Views of pictures, for features that are stored once."""
-
 import numpy as np
 import pytest
 
@@ -38,13 +36,3 @@ def test_parts_are_of_their_own_picture_and_follow_from_the_seed(toy_records, pi
         assert (own < others).mean() > 0.9
     assert (parts != found[:number]).any()
     assert (parts != mirrored).any()
-
-
-def test_a_name_for_every_kind_of_view(toy_records, pictures):
-    kinds = [
-        Views(pictures, toy_records, 2),
-        Views(pictures, toy_records, 3),
-        Views(pictures, toy_records, 3, seed=1),
-        Views(pictures, toy_records, 3, RandomCrop(area=(0.9, 1.0))),
-    ]
-    assert len({views.resizing for views in kinds}) == len(kinds)

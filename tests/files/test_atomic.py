@@ -1,18 +1,11 @@
-"""Files that are whole or not there, also where writers share a folder and know nothing of each
-other: threads, processes, and containers in which every process has the same number."""
-
 import errno
 import fcntl
 import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 
-import pytest
-
-from zoo.files.atomic import atomic, remove_leftovers, temporary_file
+from zoo.files.atomic import atomic, remove_leftovers
 
 WRITER = """
 import os, sys, time
@@ -57,32 +50,6 @@ def test_two_containers_write_one_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["shared.txt"]
 
 
-def test_threads_write_one_file(tmp_path):
-    errors = []
-
-    def writes(letter):
-        try:
-            for _ in range(30):
-                with atomic(tmp_path / "shared.txt") as temporary, open(temporary, "w") as file:
-                    file.write(letter * 5000)
-                    time.sleep(0)
-                    file.write(letter * 5000)
-                remove_leftovers(tmp_path)
-                found = (tmp_path / "shared.txt").read_text()
-                assert len(found) == 10_000
-                assert len(set(found)) == 1
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=writes, args=(letter,)) for letter in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    assert [path.name for path in tmp_path.iterdir()] == ["shared.txt"]
-
-
 def test_what_the_dead_left_goes_and_what_the_living_write_stays(tmp_path):
     (tmp_path / "below").mkdir()
     program = WRITER.replace(
@@ -107,23 +74,6 @@ def test_what_the_dead_left_goes_and_what_the_living_write_stays(tmp_path):
     remove_leftovers(tmp_path / "missing")
 
 
-def test_a_file_cleaned_away_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
-    lock, cleaned = fcntl.flock, []
-
-    def cleans_first(descriptor, operation):
-        if not cleaned:
-            cleaned.append(True)
-            for path in tmp_path.iterdir():
-                path.unlink()
-        return lock(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", cleans_first)
-    path, descriptor = temporary_file(tmp_path, "model.keras")
-    os.close(descriptor)
-    assert path.exists()
-    assert path.name.endswith("-model.keras")
-
-
 def test_a_file_system_without_locks_keeps_what_nobody_can_tell(tmp_path, monkeypatch):
     def refused(descriptor, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -134,12 +84,3 @@ def test_a_file_system_without_locks_keeps_what_nobody_can_tell(tmp_path, monkey
         remove_leftovers(tmp_path)
         assert temporary.exists()
     assert (tmp_path / "a").read_text() == "whole"
-
-
-@pytest.mark.parametrize("length", [1, 200, 250])
-def test_a_long_name_has_a_temporary_one(tmp_path, length):
-    path = tmp_path / ("é" * (length // 2) + ".npy"[-length:])
-    with atomic(path) as temporary:
-        temporary.write_text("whole")
-        assert length < 4 or temporary.suffix == ".npy"
-    assert path.read_text() == "whole"

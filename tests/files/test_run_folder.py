@@ -46,7 +46,6 @@ def test_a_new_run_then_the_same_run_then_another(tmp_path):
 
 
 def test_settings_may_change_until_something_is_trained(tmp_path):
-    """A run ended for want of weights; the flag that names a file was refused then."""
     folder = tmp_path / "run"
     RunFolder.open(folder, replace(Settings(), epochs=2), data={"loader": "toy_birds"})
     other = {"loader": "pairs", "root": "photos"}
@@ -64,7 +63,6 @@ def test_settings_may_change_until_something_is_trained(tmp_path):
 
 
 def test_settings_do_not_change_below_a_run_that_trains(tmp_path):
-    """Its first checkpoint may still be to come."""
     RunFolder.open(tmp_path / "run", Settings())
     script = f"""
 import sys
@@ -114,48 +112,6 @@ def test_what_is_no_run_folder_is_said(tmp_path):
     run.config_path.write_text('{"settings"')
     with pytest.raises(InputError, match="not valid JSON"):
         RunFolder.open(tmp_path / "run", {})
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("[1, 2]", r"config\.json: expected a JSON object, found a list"),
-        ("null", r"config\.json: expected a JSON object, found null"),
-        ("{}", r"config\.json: expected an object as 'settings', found nothing"),
-        ('{"settings": 3}', r"config\.json: expected an object as 'settings', found a number"),
-        ("[" * 100_000, r"config\.json is not valid JSON"),
-    ],
-)
-def test_a_config_of_a_wrong_kind_is_said(tmp_path, text, why):
-    run = RunFolder.open(tmp_path / "run", {"seed": 0})
-    run.config_path.write_text(text)
-    for read in (
-        lambda: run.config,
-        lambda: run.settings,
-        lambda: RunFolder.open(tmp_path / "run", {"seed": 0}),
-    ):
-        with pytest.raises(InputError, match=why):
-            read()
-
-
-def test_data_of_a_wrong_kind_are_said(tmp_path):
-    run = RunFolder.open(tmp_path / "run", {"seed": 0})
-    run.write_json("config.json", {"settings": {}, "data": ["cub"]})
-    with pytest.raises(
-        InputError, match=r"config\.json: expected an object as 'data', found a list"
-    ):
-        _ = run.data
-
-
-def test_results_of_a_wrong_kind_are_said(tmp_path):
-    run = RunFolder.open(tmp_path / "run", {"seed": 0})
-    run.metrics_path.write_text('["rsum"]')
-    with pytest.raises(InputError, match=r"metrics\.json: expected a JSON object, found a list"):
-        _ = run.metrics
-    run.metrics_path.unlink()
-    run.metrics_path.mkdir()
-    with pytest.raises(InputError, match=r"metrics\.json: Is a directory"):
-        _ = run.metrics
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path):

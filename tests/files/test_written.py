@@ -1,6 +1,3 @@
-"""Only what is ours is removed: the list of a folder, and every writer that goes by it."""
-
-import json
 import shutil
 
 import keras
@@ -10,7 +7,6 @@ import pytest
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.files.written import Written
-from zoo.plots.report import write_report
 from zoo.training.resume import Resume
 
 FOREIGN = "which this program did not write"
@@ -39,22 +35,6 @@ def test_what_is_not_listed_stops_a_claim_before_anything_is_written(tmp_path):
         written.check()
 
 
-def test_a_list_cannot_name_what_is_elsewhere(tmp_path):
-    (tmp_path / "own").mkdir()
-    (tmp_path / "mine.txt").write_text("mine")
-    names = ["../mine.txt", str(tmp_path / "mine.txt"), "..", "."]
-    (tmp_path / "own" / "written.json").write_text(json.dumps({"written": names}))
-    Written(tmp_path / "own").remove(names)
-    assert (tmp_path / "mine.txt").exists()
-    (tmp_path / "link").symlink_to(tmp_path / "mine.txt")
-    written = Written(tmp_path / "own")
-    written.claim("link")
-    (tmp_path / "own" / "link").symlink_to(tmp_path, target_is_directory=True)
-    written.remove(["link"])
-    assert not (tmp_path / "own" / "link").is_symlink()
-    assert (tmp_path / "mine.txt").exists()
-
-
 def test_a_file_of_the_lists_name_that_is_none_of_ours_is_foreign(tmp_path):
     (tmp_path / "written.json").write_text('{"chapters": 3}')
     with pytest.raises(InputError, match=r"holds written\.json"):
@@ -78,7 +58,7 @@ def test_our_own_leftovers_are_removed_and_only_here(tmp_path):
     assert (tmp_path / ".tmp-notes").exists()
 
 
-@pytest.mark.parametrize("name", ["index", "checkpoints", "plots", "model.keras", "metrics.json"])
+@pytest.mark.parametrize("name", ["index", "model.keras"])
 def test_a_run_starts_in_no_folder_that_holds_anything(tmp_path, name):
     (tmp_path / "run" / name).mkdir(parents=True)
     with pytest.raises(InputError, match=f"holds {name}, {FOREIGN}"):
@@ -117,12 +97,3 @@ def test_checkpoints_of_others_stay(tmp_path):
     with pytest.raises(InputError, match=f"holds {resume.phase}-00004.npz, {FOREIGN}"):
         resume.save(4)
     assert (folder / f"{resume.phase}-00004.npz").read_bytes() == b"mine"
-
-
-@pytest.mark.parametrize("name", ["report.md", "confidence.png"])
-def test_a_report_replaces_no_file_that_no_report_wrote(tmp_path, name):
-    (tmp_path / name).write_bytes(b"mine")
-    with pytest.raises(InputError, match=f"holds {name}, {FOREIGN}"):
-        write_report(tmp_path, None, None, "run")  # before it looks at the model
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert (tmp_path / name).read_bytes() == b"mine"
