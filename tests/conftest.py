@@ -1,4 +1,4 @@
-"""One TensorFlow process for all tests: quiet, seeded, and quick to begin with small graphs."""
+"""One TensorFlow process for all tests: quiet, seeded, its small graphs not optimized."""
 
 import ctypes
 import gc
@@ -69,14 +69,14 @@ def _few_objects():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick():
-    """Most captions are read by a GRU, most tests call it eagerly, and encode few batches."""
-    import quick_gru
+def _packaged_once():
+    """A dozen files read the same presets, which takes seconds each; what is read is the same.
+
+    Besides this, all tests change only the graph optimizer for speed.
+    """
     import quick_models
 
     with pytest.MonkeyPatch.context() as patch:
-        quick_gru.loop_in_graphs(patch)
-        quick_models.eager_at_first(patch)
         quick_models.read_once(patch)
         yield
 

@@ -42,20 +42,6 @@ def test_a_calibration_of_a_smaller_gallery_is_refused(probes):
     assert grown.probability(queries[:3], confidence).shape == (3,)
 
 
-def test_all_probes_tell_how_often_answers_are_right(monkeypatch):
-    """Half of them teach the weights, and all of them the share of right answers."""
-    items, asked = world(7, 300, away=0.25)
-    index = Index.build(items, "cosine")
-    with monkeypatch.context() as patched:
-        patched.setattr("zoo.confidence.calibrate.moved", lambda confidence, *_: confidence)
-        of_half = calibrate_on(index, asked, items)
-    of_all = calibrate_on(index, asked, items)
-    right = np.mean(index.search(asked, 1)[1][:, 0] == np.arange(300))
-    said = [index.probability(asked, confidence) for confidence in (of_half, of_all)]
-    assert abs(said[0].mean() - right) > 0.01
-    assert abs(said[1].mean() - right) < 1e-3
-
-
 def test_items_that_are_there_are_their_own_matches():
     items, asked = world(4, 500)
     index = Index.build(items, "cosine")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from probe_world import DIM, unit, world
+from probe_world import DIM, unit
 from zoo.confidence import QueryScores, calibrate_on
-from zoo.confidence.insertion import put_there, thinned
-from zoo.search import Index, searchable
+from zoo.confidence.insertion import put_there
+from zoo.search import Index
 
 COPIES = 0.9999
 
@@ -81,29 +81,6 @@ def test_ties_count_against_the_probe_but_not_against_its_copy():
     assert found.ranks[0] == 1
     assert found.scores.size[0] == 32
     np.testing.assert_array_equal(np.flatnonzero(found.is_own[0]), [0, 1])
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
-def test_thinned_strangers_leave_own_items_as_far_ahead_as_in_a_smaller_gallery(share, monkeypatch):
-    monkeypatch.setattr(searchable, "COUNTED", 1.0)  # every rank
-    items, queries = world(5, 3000, 0.5)
-    gallery, own, queries = items[:2000], items[2000:], queries[2000:]
-    rows = np.arange(1000)[:, None]
-    whole = probed(gallery, queries, own, rows, None)
-    found = thinned(whole, np.full(1000, share))
-    part = probed(gallery[: int(2000 * share)], queries, own, rows, None)
-    assert found.correct.mean() == pytest.approx(part.correct.mean(), abs=0.04)
-    for k in (5, 50):
-        assert np.mean(found.ranks <= k) == pytest.approx(np.mean(part.ranks <= k), abs=0.04)
-    np.testing.assert_array_equal(found.scores.top, whole.scores.top)  # what is read stays
-    np.testing.assert_array_equal(found.correct, found.ranks == 1)
-    seen = found.is_own.any(axis=1)
-    first = np.argmax(found.is_own, axis=1) + 1
-    np.testing.assert_array_equal(first[seen], found.ranks[seen])
-    known = ~np.isnan(found.listed)
-    assert (known.sum(axis=1) <= 20).all()
-    if share == 1:
-        np.testing.assert_array_equal(found.ranks, whole.ranks)
 
 
 def test_later_answers_are_wanted_as_often_as_is_said():

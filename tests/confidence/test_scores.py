@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from probe_world import world
-from zoo.confidence import Confidence, QueryScores, abstention_auc, agreement
+from zoo.confidence import QueryScores, agreement
 from zoo.confidence.scores import copy_threshold
 
 RNG = np.random.default_rng(0)
@@ -44,27 +44,6 @@ def test_scores_of_rows_know_it():
         [scores, QueryScores.of_matrix(rows[:, :12], None, vectors[:12])]
     )
     assert fewer.agreement.shape == (18, 2)
-
-
-def test_it_tells_right_from_wrong_where_items_of_a_class_lie_together():
-    """A wrong answer is a stray item whose neighbours in the list are of the query's class."""
-    centres = RNG.normal(size=(20, 16))
-    labels = np.repeat(np.arange(20), 30)
-    gallery = centres[labels] + 0.6 * RNG.normal(size=(600, 16))
-    own = RNG.integers(20, size=800)
-    queries = centres[own] + 2.0 * RNG.normal(size=(800, 16))
-    gallery, queries = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gallery, queries))
-    rows = queries @ gallery.T
-    correct = labels[rows.argmax(axis=1)] == own
-    with_it, without = QueryScores.of_matrix(rows, vectors=gallery), QueryScores.of_matrix(rows)
-    first, second = slice(0, 400), slice(400, 800)
-    nauc = {}
-    for name, scores in (("with", with_it), ("without", without)):
-        confidence = Confidence.fit(scores.take(first), correct[first])
-        assert ("agreement_5" in confidence.names) == (name == "with")
-        probability = confidence.probability(scores.take(second))
-        nauc[name] = abstention_auc(probability, correct[second])
-    assert nauc["with"] > nauc["without"] + 0.02
 
 
 def test_the_agreement_passes_over_copies():

@@ -46,18 +46,6 @@ def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
     assert answer["uncertainty_percentile"] == pytest.approx(100 * (own < asked).mean(), abs=3)
 
 
-def test_towers_agree_with_the_model(gaussians, photo):
-    ours = gaussians.of_words([CAPTION])
-    theirs = zoo.embeddings.as_embedding(gaussians.model.encode_captions([CAPTION]))
-    for key in ("mean", "log_variance"):
-        np.testing.assert_allclose(ours[key], theirs[key], atol=1e-5)
-    pixels = gaussians.pixels(photo.read_bytes())
-    one = gaussians.of_pixels([pixels])
-    np.testing.assert_allclose(
-        one["mean"], gaussians.towers["images"].of_files([photo])["mean"], atol=1e-5
-    )
-
-
 def test_a_model_of_points_says_that_it_has_no_uncertainty(points):
     answer = answers.search(points, points.of_words([CAPTION]), "images", SURE)
     assert answer["meaning"] == answers.POINTS
@@ -110,18 +98,6 @@ def test_a_refused_question_shows_its_pictures(gaussians, caption_embedding, ver
     assert answer["probability"] is None  # of being right, beside "nothing"
 
 
-def test_the_gallery_is_judged_as_a_retriever_judges_it(gaussians):
-    retriever = zoo.Retriever.build(gaussians.model, gaussians.embeddings["images"])
-    retriever.probes = gaussians.probes
-    texts = [CAPTION, "dog", "bird", *gaussians.captions[:20]]
-    queries = gaussians.of_words(texts)
-    for one, answer in zip(
-        gaussians.judge("captions", queries, texts), retriever.ask(texts), strict=True
-    ):
-        assert (one.verdict, one.reason) == (answer.verdict, answer.reason)
-        assert one.wanted == pytest.approx(answer.wanted, abs=1e-5)
-
-
 def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):
     results = answers.everything(gaussians, CAPTION, "images", 0.1)["results"]
     found = answers.Everything(
@@ -143,15 +119,6 @@ def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):
     empty = {**found, "total": 0, "items": 0, "unfit": None, "results": []}
     said = f"No {gaussians.noun} fits with a probability of 10\xa0% or more.</p>"
     assert said in verdict_card.everything(gaussians, empty)
-
-
-def test_a_moved_slider_asks_the_gallery_once(gaussians, monkeypatch):
-    retriever, asked = gaussians.retriever("captions"), []
-    search = retriever.all
-    monkeypatch.setattr(retriever, "all", lambda *a, **b: asked.append(b) or search(*a, **b))
-    first, *moved = (answers.everything(gaussians, "a bird", "images", x) for x in (0.3, 0.5, 0.7))
-    assert [one["least"] for one in asked] == [0.3, answers.FEW, answers.MANY, 0.5, 0.7]
-    assert all((one["few"], one["many"]) == (first["few"], first["many"]) for one in moved)
 
 
 def test_percentile_counts_equal_values_half():

@@ -1,36 +1,9 @@
-"""Packaged models read once, and encoders run eagerly for the few batches of most tests."""
-
-import functools
-import threading
+"""Packaged models read once."""
 
 import keras
 import tensorflow as tf
 
-from zoo.models import forward, presets
-
-AT_FIRST = 4  # batches without a graph: to trace an encoder costs as much as ten
-
-
-def eager_at_first(patch):
-    """Until `patch`, a `MonkeyPatch`, is undone, an encoder is traced at its fifth batch."""
-    patch.setattr(forward, "_traced", functools.partial(_late, forward._traced))
-
-
-def _late(traced, encoder, strategy):
-    if strategy is not None:
-        return traced(encoder, strategy)
-    calls, lock = [], threading.Lock()
-    compiled = functools.cache(lambda: traced(encoder, strategy))
-
-    def call(batch):
-        calls.append(batch.shape)
-        if len(calls) <= AT_FIRST or tf.config.functions_run_eagerly():
-            return encoder(batch, training=False)
-        with lock:
-            graph = compiled()
-        return graph(batch)
-
-    return call
+from zoo.models import presets
 
 
 def read_once(patch):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import quick_models
 import zoo
 from pixel_model import SIZE, pixel_model
 from zoo.errors import InputError
@@ -113,8 +112,7 @@ def test_it_is_pickled_with_its_model_or_as_its_name(photos, model):
         assert (len(data) < 200) == (tower.model is not model)
 
 
-def test_it_is_compiled_once_for_any_batch_size_and_thread(model, monkeypatch):
-    monkeypatch.setattr(quick_models, "AT_FIRST", 0)
+def test_it_is_compiled_once_for_any_batch_size_and_thread(model):
     traced = []
 
     class Noted(keras.layers.Layer):

@@ -100,29 +100,6 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-@pytest.mark.very_slow  # test_entrances.py reads such models, and the run above is trained
-@pytest.mark.usefixtures("one_eagerly")
-def test_variances_over_a_model_of_others(photos, tmp_path, capsys):
-    """Its points stay; the run is asked, calibrated and saved as any other."""
-    pytest.importorskip("keras_hub")
-    from tiny_hub import tiny_hub
-
-    backbone, preprocessor = tiny_hub("siglip")
-    backbone.save_to_preset(tmp_path / "siglip")
-    preprocessor.save_to_preset(tmp_path / "siglip")
-    flags = [f"--data-dir={photos}", f"--model={tmp_path / 'siglip'}", f"--out={tmp_path / 'run'}"]
-    few = ["--batch-size=16", "--variance-epochs=1", "--least-steps=4", "--held-out-share=0.2"]
-    own_pairs.main([*flags, *few])
-    run, points = zoo.from_preset(tmp_path / "run"), zoo.from_preset(tmp_path / "siglip")
-    found = run.encode_captions(["a red bird"])
-    np.testing.assert_allclose(found.mean(), points.encode_captions(["a red bird"]), atol=1e-5)
-    assert np.ptp(np.asarray(found.stddev())) > 0
-    assert zoo.Tower(tmp_path / "run", "images").resizing == ("stretch", 1.0)
-    with pytest.raises(SystemExit):
-        own_pairs.main([*flags, "--backbone=tiny"])
-    assert "--backbone is of a network beside --model" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("one_eagerly")
 def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp_path):
     tokenizer = zoo.data.read_bert_tokenizer(minilm, 10)
