@@ -16,13 +16,6 @@ from demo.limits import RefusedError
 
 PUBLIC = ("find_images", "find_captions", "erase_region", "describe_elements")
 PUBLIC += ("risk_coverage", "describe_gallery", "draw_map")
-FIRST = {
-    "find_images": "caption",
-    "find_captions": "image",
-    "erase_region": "image",
-    "describe_elements": "image",
-    "risk_coverage": "direction",
-}
 NAMES = ("absolute", "gallery", "up", "up from an upload", "link", "linked folder", "no upload")
 NAMES += ("too deep", "relative", "scheme", "address", "unknown upload", "nul", "model")
 META = {"_type": "gradio.FileData"}
@@ -163,20 +156,6 @@ def test_every_event_reads_uploads_alone(http, paths):
                     taken.append((name, function, place, payload, output))
     assert set(PUBLIC) <= names
     assert taken == []
-
-
-@pytest.mark.parametrize("name", FIRST)
-@pytest.mark.parametrize("route", ["call", "call/v2", "run"])
-def test_no_name_of_the_api_reads_other_files(http, paths, name, route):
-    for said in ("absolute", "gallery", "link", "relative"):  # the others are above
-        data = [{"path": paths[said]}] + [None] * 4
-        body = {FIRST[name]: data[0]} if "v2" in route else {"data": data}
-        started = http.post(f"/gradio_api/{route}/{name}", json=body)
-        if started.status_code != 200:  # of a call without its other arguments, too
-            continue
-        event = started.json()["event_id"]
-        answer = http.get(f"/gradio_api/call/{name}/{event}").text
-        assert "event: error" in answer, said
 
 
 def test_only_uploads_are_served(http, paths, uploaded):

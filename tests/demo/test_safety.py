@@ -1,25 +1,15 @@
 """What the server gives away: nothing but its own page and what was sent to it."""
 
 import socket
-import time
-from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from PIL import Image
 
-from demo import cards, limits, verdict_card
+from demo import cards, verdict_card
 from demo.map_plot import figure, items_of
 
 FILE = "/gradio_api/file="
-
-
-@pytest.fixture(scope="module")
-def secret(tmp_path_factory):
-    path = tmp_path_factory.mktemp("outside") / "secret.txt"
-    path.write_text("the secret")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -28,50 +18,7 @@ def http(served):
         yield client
 
 
-def _ways(path, private):
-    """Ways to name a file to a server that it should not give."""
-    up = "../" * 12
-    rest = str(path).lstrip("/")
-    return [
-        FILE + str(path),
-        FILE + up + rest,
-        FILE + private + "/" + up + rest,
-        FILE + "%2e%2e%2f" * 12 + rest,
-        FILE + "..%252f" * 12 + rest,
-        FILE + "file://" + str(path),
-        "/file=" + str(path),
-        "/gradio_api/file/" + up + rest,
-        "/static/" + up + rest,
-        "/assets/" + up + rest,
-        "/gradio_api/stream/x/0/0/" + up + rest,
-        "/gradio_api/custom_component/x/client/" + up + rest,
-    ]
-
-
-def _get(served, way):
-    """The answer to a path exactly as it stands: clients would tidy it up first."""
-    address = urlsplit(served[0])
-    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
-        request = f"GET {way} HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n\r\n"
-        connection.sendall(request.encode())
-        answer = b""
-        while block := connection.recv(65536):
-            answer += block
-    return answer
-
-
-def test_no_route_reads_a_file_outside(served, secret):
-    for way in _ways(secret, served[2]):
-        answer = _get(served, way)
-        assert b"the secret" not in answer, way
-    for path in ("/etc/passwd", "/proc/self/environ"):
-        for way in _ways(path, served[2]):
-            answer = _get(served, way)
-            assert b"root:" not in answer, way
-            assert b"GRADIO_TEMP_DIR" not in answer, way
-
-
-def test_an_upload_is_served_and_only_to_be_saved(http, secret):
+def test_an_upload_is_served_and_only_to_be_saved(http):
     sent = http.post(
         "/gradio_api/upload",
         files={"files": ("../../evil.html", b"<script>alert(1)</script>", "text/html")},
@@ -79,7 +26,7 @@ def test_an_upload_is_served_and_only_to_be_saved(http, secret):
     (path,) = sent.json()
     assert ".." not in path
     answer = http.get(FILE + path)
-    assert answer.status_code == 200  # so the tests above would have seen a file that is served
+    assert answer.status_code == 200
     assert answer.headers["content-disposition"].startswith("attachment")
 
 
@@ -180,19 +127,3 @@ def test_texts_are_escaped(gaussians, monkeypatch):
     ]
     assert labels
     assert all("<" not in label for label in labels)
-
-
-def test_pictures_are_read_one_at_a_time(tmp_path):
-    path, reading, most = tmp_path / "a.png", [], []
-    Image.new("RGB", (9, 7)).save(path)
-
-    def read(contents):
-        reading.append(contents)
-        time.sleep(0.01)
-        most.append(len(reading))
-        reading.clear()
-        return len(most)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: limits.picture(path, read), range(16)))
-    assert most == [1] * 16

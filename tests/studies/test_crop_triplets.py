@@ -73,16 +73,6 @@ def test_boxes_are_cut_to_the_picture_and_what_is_outside_is_no_region():
     assert (triplet.first, triplet.second) == (1, 0)
 
 
-def test_a_crop_is_that_part_of_the_picture():
-    picture = np.zeros((40, 60, 3), np.uint8)
-    picture[10:20, 30:50] = 200
-    assert (crop_triplets.crop(picture, (30, 10, 20, 10), 8) == 200).all()
-    half = crop_triplets.crop(picture, (30, 10, 20, 20), 8)
-    assert (half[:3] == 200).all()
-    assert (half[5:] == 0).all()
-    assert crop_triplets.crop(picture, (59.2, 39.2, 0.3, 0.3), 8).shape == (8, 8, 3)
-
-
 def test_toy_scenes_as_visual_genome(tmp_path):
     sizes = {"num_images": 50, "num_species": 6, "image_size": 48, "region_dim": 16}
     scenes_root = toy_scenes.generate(tmp_path / "scenes", seed=3, **sizes)

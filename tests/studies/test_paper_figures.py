@@ -11,7 +11,6 @@ import pytest
 import annotation_folder
 from studies import (
     approximate_search,
-    opened,
     pcme_figures,
     plausible_matches,
     similarity_flops,
@@ -217,19 +216,6 @@ def test_an_index_that_finds_all_candidates_ranks_as_the_similarity(known, annot
     few = approximate_search.main([*flags, "--depth=1"])
     whole = few["FAISS, means"]["retrieval"]["this"]
     assert whole["i2t_recall@1"] == whole["i2t_recall@10"]  # what is not found is ranked last
-
-
-def test_some_of_a_split_is_the_same_pictures_and_captions(known):
-    _, split = known
-    few = opened.some_of(split, 3)
-    assert few.records.image_ids.tolist() == [100, 104, 109]
-    assert few.records.captions.tolist() == [split.records.captions[i] for i in few_captions()]
-    np.testing.assert_array_equal(few.picture(1), split.picture(4))
-    assert opened.some_of(split, 10) is split
-
-
-def few_captions():
-    return [*range(5), *range(20, 25), *range(45, 50)]
 
 
 def test_operations_of_a_pair_grow_with_the_elements(tmp_path):

@@ -57,12 +57,6 @@ def test_kendall_is_that_of_the_pairs_that_are_left(folder, questions, with_own)
     assert second != pytest.approx(expected)
 
 
-def test_entropy_is_high_where_many_photos_are_alike():
-    scores = np.array([[5.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    narrow, wide = people.entropies(scores)
-    assert narrow < wide == pytest.approx(np.log(4))
-
-
 def test_what_knows_how_many_photos_fit():
     rng = np.random.default_rng(0)
     fits = (rng.uniform(size=(30, 9)) < rng.uniform(size=(30, 1))).astype(float)

@@ -1,7 +1,6 @@
 """Tables over seeds, from the results that lie in run folders."""
 
-import pcmepp_coco
-from studies import pcmepp_table, seed_table
+from studies import seed_table
 from zoo.files import RunFolder
 
 
@@ -45,18 +44,3 @@ def test_every_row_is_run_with_every_seed(tmp_path):
         ["--dim=3", "--smoke", "--seed=5", f"--out={tmp_path / 'one-seed-5'}"],
         ["--smoke", "--seed=5", f"--out={tmp_path / 'two-seed-5'}"],
     ]
-
-
-def test_several_at_a_time_are_commands_in_the_order_of_what_they_need(tmp_path, monkeypatch):
-    waiting = []
-    monkeypatch.setattr(seed_table.queue, "run_all", lambda tasks, jobs: waiting.extend(tasks))
-    settings = seed_table.TableSettings(out=tmp_path, seeds=(3,), jobs=2)
-    first = seed_table.Row(pcmepp_coco.main, ("--method=infonce",))
-    rows = {"points": first, "variances": first._replace(after=("--points", "points"))}
-    seed_table.run_rows(rows, settings, ("--smoke",))
-    one, other = waiting
-    assert (one.after, other.after) == (None, one.out)
-    assert one.out == seed_table.folder(tmp_path, "points", 3)
-    assert f"--points={one.out}" in other.command
-    assert other.command[1].endswith("recipes/pcmepp_coco.py")
-    assert seed_table.command_of(pcmepp_table.main)[1:] == ["-m", "studies.pcmepp_table"]
