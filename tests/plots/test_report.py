@@ -77,6 +77,7 @@ def test_a_report_is_a_page_with_its_figures_beside_it(finished, tmp_path, monke
     }
     assert {path.name for path in out.iterdir()} == {
         "report.md",
+        "written.json",
         *(f"{name}.png" for name in shown),
     }
     headings = re.findall("^## (.*)", text, re.M)
@@ -121,7 +122,7 @@ def cells(text, name):
     return [values for (label, _), values in rows_of(text).items() if label == name]
 
 
-def split(seed, images=120, kind="gaussian", labels=6):
+def split(seed, images=120, kind="gaussian", labels=12):
     return encoded(records(images=images, labels=labels, seed=seed), kind=kind)
 
 
