@@ -34,7 +34,6 @@ def test_rows_of_zeros_are_no_regions():
 
 
 def test_padding_does_not_reach_the_statistics():
-    """BatchNorm's moving mean after a step is that of the regions alone."""
     moved = []
     for batch in (PADDED[:2], np.concatenate([PADDED[:2], 0 * PADDED[:2]], axis=1)):
         random.seed(0)

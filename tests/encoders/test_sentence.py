@@ -151,28 +151,3 @@ def test_a_preset_of_keras_hub_keeps_its_activation(ids, tmp_path):
     np.testing.assert_allclose(
         encoders.sentences(tmp_path, LENGTH)(ids)["features"], expected, atol=1e-6
     )
-
-
-def test_bad_folders_and_words(checkpoint, tmp_path):
-    with pytest.raises(ValueError, match="`pooling` must be one of mean, first; received 'max'"):
-        encoders.sentences(checkpoint, LENGTH, "max")
-    config = json.loads((checkpoint / "config.json").read_text())
-    folder = with_file(
-        checkpoint, tmp_path / "relu", "config.json", {**config, "hidden_act": "relu"}
-    )
-    with pytest.raises(InputError, match=r"`hidden_act` must be one of gelu.*received 'relu'"):
-        encoders.sentences(folder, LENGTH)
-    name, lower = "tokenizer.json", {"lowercase": True}
-    for stored, why in (
-        ({"model": {"type": "BPE", "vocab": {}}, "normalizer": lower}, "of type WordPiece"),
-        ({"model": {"vocab": {"a": 0}}, "normalizer": {"lowercase": False}}, "`lowercase` true"),
-        ({"model": {"vocab": {"a": 0, "b": 2}}, "normalizer": lower}, "the ids 0 to 1 in `vocab`"),
-        ({"model": {"vocab": {"a": "0"}}, "normalizer": lower}, "the ids 0 to 0 in `vocab`"),
-        ({"model": {"vocab": {"a": 0}}, "normalizer": lower}, "must begin with"),
-    ):
-        folder = with_file(checkpoint, tmp_path / "words", name, stored)
-        with pytest.raises(InputError, match=why):
-            read_bert_tokenizer(folder)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"expected one of vocab\.txt, tokenizer\.json"):
-        read_bert_tokenizer(tmp_path / "empty")

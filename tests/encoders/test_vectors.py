@@ -1,5 +1,3 @@
-"""Stored vectors as the backbone of either tower, in every builder."""
-
 import inspect
 
 import numpy as np

@@ -87,7 +87,18 @@ def _layouts(array):
 
 
 def write_clip(backbone, preprocessor, folder):
-    """Writes what `transformers` writes for a CLIP, by KerasHub's table of MetaCLIP 2's names."""
+    """Writes what `transformers` writes for a CLIP."""
+    write_clip_arrays(backbone, folder / "model.safetensors")
+    config = {"model_type": "clip", "projection_dim": backbone.projection_dim}
+    _write_config(backbone, preprocessor, folder, config)
+    tokenizer = preprocessor.tokenizer
+    (folder / "vocab.json").write_text(json.dumps(dict(tokenizer.vocabulary)))
+    lines = ["#version: 0.2", *tokenizer.merges]
+    (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_clip_arrays(backbone, path):
+    """A CLIP's arrays, by KerasHub's table of MetaCLIP 2's names."""
     from keras_hub.src.utils.transformers import convert_metaclip_2
 
     recorded, vision = _Recorder(), backbone.vision_encoder
@@ -100,13 +111,7 @@ def write_clip(backbone, preprocessor, folder):
         metaclip_2_head=backbone.clip_head,
     )
     convert_metaclip_2.convert_weights(same, recorded, {})
-    save_file(recorded.arrays, folder / "model.safetensors")
-    config = {"model_type": "clip", "projection_dim": backbone.projection_dim}
-    _write_config(backbone, preprocessor, folder, config)
-    tokenizer = preprocessor.tokenizer
-    (folder / "vocab.json").write_text(json.dumps(dict(tokenizer.vocabulary)))
-    lines = ["#version: 0.2", *tokenizer.merges]
-    (folder / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    save_file(recorded.arrays, path)
 
 
 def write_siglip(backbone, preprocessor, folder):

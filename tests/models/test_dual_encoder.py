@@ -74,16 +74,6 @@ def test_strings_go_through_the_tokenizer():
         build("point").encode_captions(["red bird"])
 
 
-def test_the_tokenizer_travels_with_the_model(tmp_path):
-    tokenizer = layers.TextVectorization(output_sequence_length=5)
-    tokenizer.adapt(["a red bird", "a blue bird"])
-    model = build("point", tokenizer=tokenizer)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    caption = ["a red bird"]
-    np.testing.assert_array_equal(model.tokenize(caption), loaded.tokenize(caption))
-
-
 def test_auxiliaries_join_the_loss_and_are_logged_by_name():
     plain, regularised = build(), build(auxiliaries=[losses.KLRegularizer(weight=0.5)])
     regularised.set_weights(plain.get_weights())
@@ -98,25 +88,11 @@ def test_auxiliaries_join_the_loss_and_are_logged_by_name():
     np.testing.assert_allclose(results["regularised"]["loss"], expected, rtol=1e-5)
 
 
-def test_compile_replaces_the_loss():
-    model = build("point", loss=None)
-    with pytest.raises(ValueError, match="`loss`"):
-        model.compute_loss(batch(), y_pred=model(batch()))
-    model.compile("adam", loss=losses.TripletRanking(margin=0.3))
-    model.fit(endless(batch()), steps_per_epoch=1, verbose=0)
-    assert model.loss.margin == 0.3
-
-
 def test_matches_are_labels_that_agree_unless_the_batch_says_otherwise():
     labels = {"image_labels": np.array([1, 2]), "caption_labels": np.array([2, 1, 1])}
     np.testing.assert_array_equal(match_matrix(labels), [[0, 1, 1], [1, 0, 0]])
     soft = np.full((2, 3), 0.5)
     np.testing.assert_array_equal(match_matrix({**labels, "matches": soft}), soft)
-
-
-def test_nothing_to_encode_is_said():
-    with pytest.raises(ValueError, match="received none"):
-        build("point").encode_images(np.zeros((0, 6, 6, 3)))
 
 
 def test_encoders_may_be_layers_and_need_not_be_models():
@@ -138,18 +114,9 @@ def test_encoders_may_be_layers_and_need_not_be_models():
     ("images", "why"),
     [
         (["a.jpg", "b.jpg"], r"must be pixels; received strings.*prepare"),
-        (np.array(["a.jpg"]), r"must be pixels; received strings"),
-        (tf.constant(["a.jpg"]), r"must be pixels; received strings"),
-        ("a.jpg", r"must be pictures .*; received 'a\.jpg'"),
-        (None, r"must be pictures .*; received None"),
         ([np.zeros((6, 6, 3)), np.zeros((5, 6, 3))], r"one shape; received \(6, 6, 3\) and \(5"),
         (np.zeros((6, 6, 3)), r"\(N, 6, 6, 3\); received \(6, 6, 3\): one item without the axis"),
         (np.zeros((2, 50, 50, 3)), r"\(N, 6, 6, 3\); received \(2, 50, 50, 3\)"),
-        (np.zeros((2, 6, 6, 1)), r"\(N, 6, 6, 3\); received \(2, 6, 6, 1\)"),
-        (
-            tf.data.Dataset.from_tensors({"images": np.zeros((2, 6, 6, 3))}),
-            r"dataset of batches of images alone; received one of dicts",
-        ),
     ],
 )
 def test_what_are_no_pictures_of_the_model_is_said(images, why):
@@ -161,11 +128,8 @@ def test_what_are_no_pictures_of_the_model_is_said(images, why):
     ("captions", "why"),
     [
         (["a dog", 3], r"all be strings, or all be token ids; item 1 is 3 of type int"),
-        (np.array(["a dog", None], object), r"item 1 is None of type NoneType"),
         ([[1, 2, 3, 4, 5], [1, 2]], r"must be of one shape; received \(5,\) and \(2,\)"),
-        (np.arange(5), r"\(N, 5\); received \(5,\): one item without the axis"),
         (np.zeros((2, 7), int), r"\(N, 5\); received \(2, 7\)"),
-        (3, r"must be strings, token ids \(M, length\) or vectors \(M, dim\); received 3"),
     ],
 )
 def test_what_are_no_captions_is_said(captions, why):
@@ -192,11 +156,8 @@ def _without(key):
     ("given", "why"),
     [
         ((batch()["images"], batch()["captions"]), "received a tuple"),
-        (batch()["images"], "received one tensor"),
         (_without("image_labels"), r"without \['image_labels'\]"),
-        (_without("captions"), r"without \['captions'\]"),
         ({**batch(), "captions": np.array(["a dog"] * 4)}, "received strings as 'captions'"),
-        ({**batch(), "images": np.array(["a.jpg"] * 4)}, "received strings as 'images'"),
     ],
 )
 def test_a_batch_of_another_form_is_one_error_that_says_who_makes_one(given, why):

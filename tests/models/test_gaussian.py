@@ -10,19 +10,16 @@ from zoo import similarities
 
 # The towers of VSE0 are those of VSE++, and VSE∞ pools as InfoNCE may.
 EVERY_BUILDER = ("vsepp", "vsrn", pytest.param("infonce", marks=pytest.mark.very_slow))
-SHAPES = {"ellipsoidal": 8, "spherical_mean": 1, "spherical_one": 1}
 
 
 @pytest.fixture(scope="module", params=EVERY_BUILDER)
 def point_and_gaussian(request):
-    """Both have the weights of the means, which one of the tests trains."""
     point = tiny(request.param, point_models.REGIONS)
     return point, zoo.models.gaussian(point)
 
 
 @pytest.fixture(scope="module")
 def vsepp():
-    """On pictures; its weights stay as they are."""
     return tiny("vsepp")
 
 
@@ -112,15 +109,6 @@ def test_a_frozen_caption_backbone_is_shared():
     assert len(model.caption_encoder.trainable_weights) == 1  # the bias of the covariance
 
 
-@pytest.mark.parametrize("covariance", SHAPES)
-def test_covariances(covariance, vsepp):
-    model = zoo.models.gaussian(vsepp, covariance)
-    variances = np.asarray(model(batch(model))["captions"]["log_variance"])
-    different = {len(np.unique(row)) for row in variances}
-    assert different == {SHAPES[covariance]}
-    assert len(np.unique(variances[:, 0])) > 1
-
-
 def test_bounds_hold_however_large_the_features():
     point = tiny("vsepp", point_models.REGIONS, unit_features=False)
     model = zoo.models.gaussian(point)
@@ -131,7 +119,6 @@ def test_bounds_hold_however_large_the_features():
 
 
 def test_padded_regions_count_for_no_variance():
-    """The second GRU over regions has the mask of the first."""
     model = zoo.models.gaussian(tiny("vsrn", point_models.REGIONS))
     images = batch(model)["images"]
     images[:, 3:] = 0

@@ -1,5 +1,3 @@
-"""HIB: one tower for both sides, which stays one through training, saving and other encoders."""
-
 import keras
 import numpy as np
 import pytest
@@ -71,30 +69,3 @@ def test_trained_saved_and_loaded_it_is_still_one(tmp_path):
     for encode in (loaded.encode_images, loaded.encode_captions):
         np.testing.assert_allclose(encode(PICTURES).mean(), expected.mean(), atol=1e-6)
         np.testing.assert_allclose(encode(PICTURES).stddev(), expected.stddev(), rtol=1e-5)
-
-
-def test_its_head_trains_on_stored_features():
-    model = tiny()
-    encoder = model.image_encoder
-    heads = model.with_image_encoder(encoder.get_layer("head"))
-    assert heads.caption_encoder is heads.image_encoder
-    stored = encoder.get_layer("backbone").predict(PICTURES, verbose=0)
-    np.testing.assert_allclose(
-        heads.encode_captions(stored).mean(), model.encode_images(PICTURES).mean(), atol=1e-5
-    )
-
-
-def test_captions_against_captions():
-    bert = zoo.encoders.bert(
-        None, vocabulary_size=8, max_length=6, num_layers=1, num_heads=2, hidden_dim=8
-    )
-    model = zoo.models.hib(bert, dim=4)
-    ids = RNG.integers(1, 8, (3, 6)).astype("int32")
-    outputs = model({"images": ids, "captions": ids})
-    np.testing.assert_array_equal(outputs["images"]["mean"], outputs["captions"]["mean"])
-    assert model.similarity(outputs["images"], outputs["captions"]).shape == (3, 3)
-
-
-def test_without_variances_it_is_not_hib():
-    with pytest.raises(ValueError, match="`covariance`"):
-        tiny(covariance=None)

@@ -1,5 +1,3 @@
-"""KerasHub's dual encoders as models of points: the same embeddings, logits and ids."""
-
 import json
 import shutil
 
@@ -7,7 +5,7 @@ import numpy as np
 import pytest
 
 import zoo
-from tiny_hub import FAMILIES, IMAGES, LENGTH, SIZE, TEXTS, compared, tiny_hub
+from tiny_hub import FAMILIES, IMAGES, LENGTH, TEXTS, compared, tiny_hub
 from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import resizing_of
@@ -29,7 +27,6 @@ PARAMS = [
 
 @pytest.fixture(scope="module", params=PARAMS)
 def family(request, tmp_path_factory):
-    """`(name, backbone, preprocessor, model)`, the last read from their preset, once."""
     backbone, preprocessor = tiny_hub(request.param)
     folder = tmp_path_factory.mktemp(request.param) / "preset"
     backbone.save_to_preset(folder)
@@ -103,41 +100,7 @@ def test_a_backbone_shares_its_layers():
     np.testing.assert_allclose(scaling(pixels)[:, 0, 0], [[0] * 3, [1] * 3], atol=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("few_general_photos")
-def test_variances_a_gallery_and_training():
-    """`pfe`, the Retriever and `fit` take it as any model of points."""
-    model = _of("siglip")
-    model.compile("adam", run_eagerly=True)
-    batch = {
-        "images": IMAGES,
-        "captions": model.tokenize(TEXTS[:4]),
-        "image_labels": np.arange(4),
-        "caption_labels": np.arange(4),
-    }
-    first = model.train_on_batch(batch)
-    losses = [model.train_on_batch(batch) for _ in range(2)]
-    assert losses[-1] < first
-    gaussian = zoo.models.pfe(model)
-    assert gaussian.encode_captions(TEXTS[:2]).variance().shape == (2, 16)
-    wide = np.random.default_rng(2).integers(0, 256, (5, SIZE, 2 * SIZE, 3), dtype="uint8")
-    for one in (model, gaussian):
-        retriever = zoo.Retriever.build(one, wide)
-        assert retriever.tower("images").resizing == ("stretch", 1.0)
-        similarity = one.similarity(
-            one.encode_images(
-                np.stack([retriever.tower("images").fitted(image) for image in wide])
-            ),
-            one.encode_captions(TEXTS[:1]),
-        )
-        if one is model:  # with variances test_own_pairs.py asks
-            assert retriever.ask(TEXTS[0], k=3).ids[0] == np.argmax(similarity)
-        _, ids = retriever.index.search(retriever.tower("captions").of_texts(TEXTS[0]), 3)
-        assert ids[0, 0] == np.argmax(similarity)
-
-
 def test_hugging_face_folders_that_keras_hub_converts(tmp_path):
-    """MetaCLIP 2's, by a checkpoint in its layout; a network of another kind is refused."""
     from hugging_face import write_metaclip_2
 
     backbone, preprocessor = tiny_hub("metaclip2")

@@ -1,5 +1,3 @@
-"""CLIP and SigLIP as `transformers` saves them: the same embeddings, logits and ids."""
-
 import json
 
 import numpy as np

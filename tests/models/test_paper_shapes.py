@@ -1,5 +1,3 @@
-"""Models at the sizes of the papers take a training step in the memory that is stated."""
-
 import pytest
 
 import memory

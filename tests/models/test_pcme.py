@@ -62,14 +62,6 @@ def test_loss_is_the_sum_over_pairs_plus_the_weighted_regularisers(untrained):
     )
 
 
-def test_mean_only_is_a_point_model_with_the_same_distance():
-    model = tiny_pcme(covariance=None)
-    embedding = model.image_encoder(batch()["images"])
-    assert set(embedding) == {"mean"}
-    assert isinstance(model.similarity, similarities.EuclideanDistance)
-    assert not model.auxiliaries
-
-
 def test_training_and_saving_with_words_in_and_distributions_out(tmp_path):
     model, data = tiny_pcme(), batch()
     model.compile(zoo.training.AdamP(1e-3))
@@ -107,8 +99,3 @@ def test_heads_alone_train_on_stored_features_and_share_their_weights():
     after = model.image_encoder(batch()["images"])["mean"]
     np.testing.assert_allclose(heads.image_encoder(features)["mean"], after, atol=1e-5)
     assert np.abs(before - after).max() > 1e-3
-
-
-def test_a_vocabulary_is_needed():
-    with pytest.raises(ValueError, match="`tokenizer` and `vocabulary_size`"):
-        zoo.models.pcme("tiny")

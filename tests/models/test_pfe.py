@@ -1,5 +1,3 @@
-"""Variances over frozen points: what is frozen, what is learnt, and what they mean then."""
-
 import keras
 import numpy as np
 import pytest
@@ -32,7 +30,6 @@ def test_points_become_means_and_stay(builder, image_features, tmp_path):
 
 
 def test_an_images_variance_reads_its_features():
-    """It is the map of the features, not of the point."""
     points = tiny("infonce", point_models.REGIONS)
     data = batch(points)
     model = zoo.models.pfe(points, image_features=True)
@@ -87,8 +84,3 @@ def test_the_penalty_of_the_maps_is_part_of_the_loss():
         model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
         found.append(model.train_on_batch(data)[0])
     np.testing.assert_allclose(found[1] - found[0], 2 * DIM**2 * 0.1**2, rtol=1e-4)
-
-
-def test_only_points_become_gaussians():
-    with pytest.raises(ValueError, match="to points; received a Gaussian"):
-        zoo.models.pfe(zoo.models.pfe(zoo.models.vector_points(DIM)))

@@ -1,5 +1,3 @@
-"""The packaged presets of birds: what they say of themselves, and what they understand."""
-
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,6 @@ QUESTIONS = Path(__file__).parent.parent / "questions" / "ordinary_birds.txt"
     ],
 )
 def known(request):
-    """The name of a preset, its model and its probes."""
     return request.param, zoo.from_preset(request.param), zoo.evaluation.probes_of(request.param)
 
 

@@ -1,16 +1,11 @@
-"""The packaged presets of photos: small, fast, and as good as their card says."""
-
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import own_pairs
 import zoo
 from tools import preset, preset_photos
 from zoo.evaluation.retrieval import encode, evaluate
-from zoo.models import presets
 from zoo.models.presets import PACKAGED
 from zoo.training.run import Run
 
@@ -31,33 +26,6 @@ def test_they_are_small():
     sizes = [size(PACKAGED / name) for name in preset_photos.NAMES]
     assert sizes[0] <= MOST
     assert sizes[1] <= 1e4, "the points have no weights of their own"
-
-
-@pytest.mark.very_slow  # presets of points are asked in test_small_weights.py
-def test_the_points_are_the_means_of_the_gaussians(monkeypatch):
-    """The Gaussians are those that the preset of points read: to read them takes seconds."""
-    read, opened = [], []
-    points_of, whole = presets.points_of, presets.from_preset
-    monkeypatch.setattr(presets, "points_of", lambda model: read.append(model) or points_of(model))
-    monkeypatch.setattr(presets, "from_preset", lambda path: opened.append(path) or whole(path))
-    points, (gaussians,) = zoo.from_preset(preset_photos.NAMES[1]), read
-    assert [Path(path).name for path in opened] == list(reversed(preset_photos.NAMES))
-    texts = ["a dog runs in the snow", "a bus"]
-    means = np.asarray(gaussians.encode_captions(texts).mean())
-    np.testing.assert_allclose(points.encode_captions(texts), means, atol=1e-6)
-    assert points.uncertainty_measure is None
-    assert gaussians.uncertainty_measure == "total_variance"
-
-
-@pytest.mark.very_slow  # it measures time, which other processes on the cores lengthen
-def test_a_hundred_photos_take_five_seconds_of_one_core(shared_data):
-    paths = sorted((shared_data / "flickr8k" / "images").glob("*.jpg"))[:164]
-    tower = zoo.Tower("photos_pfe", "images")
-    tower.of_files(paths[:64])  # what is made once is made
-    start = time.process_time()
-    tower.of_files(paths[64:])
-    took = time.process_time() - start
-    assert took <= 5
 
 
 @pytest.mark.very_slow

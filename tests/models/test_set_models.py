@@ -1,5 +1,3 @@
-"""DivE and PVSE whole, on maps, regions, words and BERT."""
-
 import functools
 import inspect
 
@@ -42,7 +40,6 @@ def batch(images=REGIONS):
 
 @pytest.fixture(scope="module")
 def made():
-    """A function that gives the model of some options, always the same; nobody trains it."""
     return functools.cache(tiny)
 
 
@@ -84,7 +81,6 @@ def test_padding_never_changes_a_set_nor_its_attention(name, made):
 
 
 def tiny_words(model, name):
-    """The model's caption encoder for captions of any length."""
     free = tiny(name, tokenizer=None, vocabulary_size=8, max_length=None)
     free.caption_encoder.set_weights(model.caption_encoder.get_weights())
     return free.caption_encoder
@@ -172,48 +168,3 @@ def test_the_row_with_a_transformer(tmp_path):
         loaded.encode_images(REGIONS), model.encode_images(REGIONS), atol=1e-6
     )
     assert np.abs(model.encode_images(REGIONS) - tiny("dive").encode_images(REGIONS)).max() > 1e-3
-
-
-@pytest.mark.parametrize("similarity", zoo.models.SET_SIMILARITIES)
-def test_the_ablation_of_similarities(similarity):
-    own = tiny("dive", similarity=similarity, alpha=4.0).similarity
-    assert own.identifier == similarity
-    assert getattr(own, "alpha", 4.0) == 4.0
-    if similarity == "set_match_probability":
-        assert (float(own.scale), float(own.shift)) == (1.0, 0.0)
-
-
-def test_one_element_is_a_single_embedding_on_the_sphere():
-    for model in (tiny("dive", num_slots=1), tiny("pvse", num_embeddings=1)):
-        sets = model(batch())
-        logits = model.similarity(sets["images"], sets["captions"])
-        one, other = (sets[side]["elements"][:, 0] for side in ("images", "captions"))
-        np.testing.assert_allclose(logits, similarities.cosine(one, other), atol=1e-5)
-        assert np.isfinite(model.compute_loss(batch(), y_pred=sets))
-
-
-@pytest.mark.parametrize(
-    ("name", "policy"), [("dive", "mixed_float16"), ("pvse", "mixed_bfloat16")]
-)
-def test_mixed_precision_keeps_sets_in_float32(name, policy):
-    keras.config.set_dtype_policy(policy)
-    model = tiny(name)
-    sets = model(batch())
-    for side in sets.values():
-        assert {value.dtype for value in side.values()} == {tf.float32}
-        assert np.isfinite(side["elements"]).all()
-    assert np.isfinite(model.compute_loss(batch(), y_pred=sets))
-
-
-def test_wrong_arguments_are_named():
-    with pytest.raises(ValueError, match=r"`image_backbone` must be .*received \(12,\)"):
-        tiny("dive", (12,))
-    with pytest.raises(ValueError, match="`similarity` must be one of"):
-        tiny("dive", similarity="cosine")
-    with pytest.raises(ValueError, match="received none"):
-        zoo.models.pvse((None, 12))
-    with pytest.raises(ValueError, match="a sentence of 8 channels; received 6"):
-        tiny("dive", caption_backbone=encoders.gru(8, 6, word_dim=4))
-    point = zoo.models.infonce("tiny", vocabulary_size=8, dim=8, word_dim=4, image_size=16)
-    with pytest.raises(ValueError, match="`encoder` must be an encoder of `dive` or `pvse`"):
-        encoders.with_attention(point.image_encoder)

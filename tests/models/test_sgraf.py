@@ -1,5 +1,3 @@
-"""SAF, SGR and both, whole."""
-
 import keras
 import numpy as np
 import pytest
@@ -98,23 +96,6 @@ def test_padding_never_changes_a_sequence():
     assert not np.any(short["tokens"][0, 1:])
 
 
-@pytest.mark.very_slow  # parts of it lower in tests/layers; PCME trains in half precision
-def test_mixed_precision_and_steps_that_lower():
-    data = tf.data.Dataset.from_tensors(batch(tiny())).repeat()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    model = tiny(module="saf", tokenizer=None, vocabulary_size=8, max_length=6)
-    model.compile(keras.optimizers.Adam(0.01))
-    history = model.fit(data, steps_per_epoch=1, verbose=0).history
-    assert np.isfinite(history["loss"]).all()
-    tf.config.run_functions_eagerly(False)
-    try:
-        step = tf.function(model.train_step, jit_compile=True)
-        program = step.experimental_get_compiler_ir(next(iter(data)))(stage="hlo")
-    finally:
-        tf.config.run_functions_eagerly(True)
-    assert "HloModule" in program
-
-
 def test_a_sequence_has_no_uncertainty_and_no_index():
     model = tiny()
     images = model.encode_images(REGIONS)
@@ -122,16 +103,3 @@ def test_a_sequence_has_no_uncertainty_and_no_index():
         model.uncertainty(images)
     with pytest.raises(ValueError, match="token sequence"):
         zoo.search.Index.build(images, model.similarity)
-
-
-def test_a_feature_map_gives_regions_too():
-    model = tiny("tiny", image_size=32)
-    images = model.encode_images(RNG.uniform(0, 255, (2, 32, 32, 3)).astype("float32"))
-    assert np.all(images["mask"])
-
-
-def test_bad_options_are_refused():
-    with pytest.raises(ValueError, match="`module` must be one of"):
-        tiny(module="scan")
-    with pytest.raises(ValueError, match="`tokenizer` and `vocabulary_size`"):
-        zoo.models.sgraf()

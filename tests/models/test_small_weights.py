@@ -1,5 +1,3 @@
-"""Presets of int8 on the disk, and presets that are the means of others."""
-
 import json
 
 import h5py
@@ -68,7 +66,6 @@ def test_what_was_int8_stays_as_it_is(weights, tmp_path):
 
 @pytest.fixture(scope="module")
 def presets(tmp_path_factory):
-    """A model large enough for int8, and its means beside it."""
     folder = tmp_path_factory.mktemp("presets")
     words = WordTokenizer([f"word{number}" for number in range(400)], max_words=4)
     model = zoo.models.pcme("tiny", words, dim=256, word_dim=300, image_size=16)

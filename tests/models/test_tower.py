@@ -1,9 +1,5 @@
-"""One class encodes files, texts, arrays and vectors, as the model itself does."""
-
 import io
 import pickle
-import subprocess
-import sys
 import threading
 
 import keras
@@ -15,7 +11,7 @@ import zoo
 from pixel_model import SIZE, pixel_model
 from zoo.errors import InputError
 from zoo.files.decoding import decoded
-from zoo.models import Forward, Tower
+from zoo.models import Tower
 
 
 @pytest.fixture(scope="module")
@@ -140,31 +136,7 @@ def test_it_is_compiled_once_for_any_batch_size_and_thread(model):
         np.testing.assert_array_equal(values, pixels[:count].reshape(count, -1))
 
 
-def test_another_encoder_in_its_place_is_used(model):
-    model = zoo.models.DualEncoder(
-        model.image_encoder, model.caption_encoder, model.similarity, tokenizer=model.tokenizer
-    )
-    pixels = np.ones((1, SIZE, SIZE, 3), "float32")
-    before = model.encode_images(pixels)
-    image = keras.Input((SIZE, SIZE, 3))
-    model.image_encoder = keras.Model(image, {"mean": 2 * keras.layers.Flatten()(image)})
-    np.testing.assert_array_equal(model.encode_images(pixels), 2 * before)
-
-
-def test_layers_that_say_nothing_of_their_input():
-    class Doubled(keras.layers.Layer):
-        def call(self, inputs):
-            return {"mean": 2 * inputs, "mask": inputs > 1}
-
-    rows = np.arange(6, dtype="float16").reshape(3, 2)
-    found = Forward(Doubled())(rows)
-    np.testing.assert_array_equal(found["mean"], 2 * rows)
-    assert found["mean"].dtype == np.float32
-    assert found["mask"].dtype == bool
-
-
 def test_memory_does_not_grow_with_the_number_of_files(photos, model):
-    """At most two batches of pixels wait, however slow the network is."""
     tower = Tower(model, "images", batch_size=2)
     alive, most, lock = [0], [0], threading.Lock()
     fitted = tower.fitted
@@ -178,11 +150,3 @@ def test_memory_does_not_grow_with_the_number_of_files(photos, model):
     tower.fitted = counted
     tower.of_files(photos * 3, progress=lambda count: alive.__setitem__(0, alive[0] - count))
     assert most[0] <= 4
-
-
-def test_a_name_is_opened_where_only_the_tower_was_imported():
-    """`zoo.models.presets` builds what opens names, so it hands its functions down."""
-    lines = (
-        "from zoo.models.tower import DOORS, Tower\nassert {*DOORS} == {'open', 'save', 'shown'}"
-    )
-    subprocess.run([sys.executable, "-c", lines], check=True)
