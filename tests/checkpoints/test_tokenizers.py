@@ -153,7 +153,6 @@ def test_a_model_with_its_tokenizer_is_saved_whole(pieces, tmp_path):
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):
-    """PCME's file of a vocabulary that is not the network's."""
     from zoo.checkpoints.family import Source, vocabulary_tokenizer
 
     words = ["<pad>", "<start>", "<end>", "<unk>", "a"]

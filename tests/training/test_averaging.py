@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from zoo.training.averaging import StochasticWeightAveraging, estimate_batch_normalization
+from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.resume import Resume
 
 X = np.random.default_rng(0).normal(2.0, 3.0, size=(24, 3)).astype("float32")
@@ -49,20 +49,6 @@ def test_the_model_ends_with_the_mean_of_the_last_epochs():
         np.testing.assert_allclose(variable, np.mean(epochs, axis=0), rtol=1e-5, atol=1e-6)
 
 
-def test_nothing_to_average_leaves_the_model_alone():
-    model, snapshots = make_model(), Snapshots()
-    fit(model, [snapshots, StochasticWeightAveraging(start_epoch=9)], epochs=2)
-    np.testing.assert_array_equal(model.trainable_variables[0], snapshots.weights[-1][0])
-
-
-def test_a_diverged_epoch_does_not_count():
-    model = make_model()
-    swa = StochasticWeightAveraging(start_epoch=0)
-    swa.set_model(model)
-    swa.on_epoch_end(0, {"loss": float("nan")})
-    assert swa.count == 0
-
-
 def test_batch_normalization_is_estimated_for_the_averaged_weights():
     model = make_model(batch_norm=True)
     momentum = model.layers[1].momentum
@@ -74,28 +60,6 @@ def test_batch_normalization_is_estimated_for_the_averaged_weights():
     np.testing.assert_allclose(norm.moving_mean, mean, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(norm.moving_variance, variance, rtol=1e-4)
     assert norm.momentum == momentum
-
-
-def test_frozen_batch_normalization_keeps_its_statistics():
-    model = make_model(batch_norm=True)
-    model.layers[1].trainable = False
-    estimate_batch_normalization(model, [X])
-    np.testing.assert_array_equal(model.layers[1].moving_mean, np.zeros(4))
-
-
-def test_what_is_missing_is_said_before_training():
-    with pytest.raises(ValueError, match="start_epoch"):
-        StochasticWeightAveraging(-1)
-    with pytest.raises(ValueError, match="`batches` must be given"):
-        fit(make_model(batch_norm=True), [StochasticWeightAveraging(0)])
-    with pytest.raises(ValueError, match="at least one batch"):
-        estimate_batch_normalization(make_model(batch_norm=True), [])
-    swa = StochasticWeightAveraging(0)
-    fit(make_model(), [swa], epochs=1)
-    model = make_model()
-    model.layers[0].trainable = False
-    with pytest.raises(ValueError, match="one callback for one"):
-        fit(model, [swa], epochs=1)
 
 
 @pytest.mark.parametrize("stop", [2, 4])

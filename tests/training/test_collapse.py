@@ -12,7 +12,6 @@ from zoo.training import CollapseCheck, CollapseWarning
 
 
 def noise(pairs=64, dim=24, seed=0):
-    """Pairs that have nothing in common."""
     rng = np.random.default_rng(seed)
     labels = np.arange(pairs, dtype="int32")
     return {

@@ -1,5 +1,3 @@
-"""Runs that are killed end as runs that are not."""
-
 import json
 import os
 import subprocess

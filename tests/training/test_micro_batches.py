@@ -33,13 +33,6 @@ def test_equal_pieces_have_fixed_shapes_and_others_cannot():
     assert in_micro_batches(stream(7)(0), 4).element_spec["images"].shape.rank == 1
 
 
-def test_chosen_pieces_are_those_of_one_worker():
-    chosen = list(in_micro_batches(stream(8)(0), 4, range(2, 4)))
-    np.testing.assert_array_equal(chosen[0]["images"], [4, 5])
-    np.testing.assert_array_equal(chosen[3]["images"], [14, 15])
-    assert len(chosen) == 6
-
-
 def test_on_one_replica_a_stream_is_itself_or_in_micro_batches_for_accumulation():
     one = tf.distribute.get_strategy()
     whole = list(distribute(one, stream(4), 1))

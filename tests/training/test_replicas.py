@@ -1,5 +1,3 @@
-"""Training on several replicas gives one device's weights, for every kind of loss."""
-
 import json
 import os
 from pathlib import Path
@@ -29,7 +27,6 @@ def start(strategy, cases, **variables):
 
 
 def results(processes, timeout=900):
-    """What each printed last; every process has ended afterwards."""
     try:
         done = [forked.finish(process, timeout) for process in processes]
     finally:

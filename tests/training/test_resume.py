@@ -162,28 +162,6 @@ def test_a_checkpoint_of_another_model_is_refused_whole(tmp_path):
         Resume(tmp_path).restore(other)
 
 
-def test_bad_arguments_are_said(tmp_path):
-    with pytest.raises(ValueError, match="phase"):
-        Resume(tmp_path, "fine-tuning")
-    with pytest.raises(ValueError, match="keep"):
-        Resume(tmp_path, keep=0)
-    with pytest.raises(ValueError, match="built and compiled"):
-        Resume(tmp_path).restore(make_model())
-
-
-def test_bfloat16_variables_come_back(tmp_path):
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2, dtype="bfloat16")])
-    model.compile("sgd", "mse")
-    resume = Resume(tmp_path)
-    resume.set_model(model)
-    kernel = np.asarray(keras.ops.convert_to_numpy(model.layers[0].kernel), "float32")
-    resume.save(1)
-    model.layers[0].kernel.assign(np.zeros((2, 2)))
-    assert resume.restore(model) == 1
-    restored = np.asarray(keras.ops.convert_to_numpy(model.layers[0].kernel), "float32")
-    np.testing.assert_array_equal(restored, kernel)
-
-
 def test_history_repeats_no_epoch_and_takes_new_columns(tmp_path):
     model = make_model()
     model.compile("sgd", "mse")

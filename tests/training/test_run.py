@@ -1,7 +1,4 @@
-"""What `start` refuses, and what a run keeps to itself."""
-
 import os
-from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -28,18 +25,6 @@ def test_one_process_trains_in_a_folder(tmp_path):
         pass
     with run.replicas():  # free again
         pass
-
-
-def test_a_worker_that_is_no_chief_does_not_lock(tmp_path):
-    run = Run(RunFolder.open(tmp_path / "run", {}), SimpleNamespace(is_chief=False))
-    with locked(tmp_path / "run"), run.locked():
-        pass
-
-
-def test_wrong_data_end_a_run_before_anything_is_trained(tmp_path):
-    settings = RetrievalSettings(out=tmp_path / "run")
-    with pytest.raises(InputError, match="unexpected keyword argument 'size'"):
-        start(settings, BIRDS)
 
 
 def test_a_finished_run_reads_no_data(tmp_path):

@@ -1,5 +1,3 @@
-"""A run that cannot start leaves nothing behind."""
-
 import pytest
 
 from recipes import own_pairs
@@ -13,6 +11,6 @@ def test_data_that_are_not_there_leave_no_run_folder(tmp_path):
     assert not out.exists()
     out.mkdir()
     (out / "notes").write_text("mine")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="holds notes, which this program did not write"):
         own_pairs.main(["--data-dir", str(tmp_path / "nope"), "--out", str(out)])
     assert (out / "notes").read_text() == "mine"

@@ -1,5 +1,3 @@
-"""Validation after each epoch, and the weights of the best one."""
-
 import random
 from types import SimpleNamespace
 
@@ -51,16 +49,6 @@ def test_the_logs_have_what_the_metrics_say(split):
     assert logs == {"val_rsum": pytest.approx(expected["rsum"])}
 
 
-def test_data_with_classes_are_compared_by_r_precision(split):
-    names = {**vars(split.records), "class_names": ("x", "y", "z"), "image_labels": [0, 1, 1]}
-    callback = Validation(split.with_records(Records(**names)))
-    callback.set_model(make_model())
-    logs = {}
-    callback.on_epoch_end(0, logs)
-    assert 0 <= logs["val_r_precision"] <= 100
-    assert list(logs) == ["val_r_precision"]
-
-
 def epochs(tmp_path, model, values, phase="training", start=0):
     callback = BestEpoch(tmp_path, model, phase)
     for epoch, value in enumerate(values, start):
@@ -79,7 +67,6 @@ def test_the_best_epoch_of_all_phases_is_kept(tmp_path):
 
 
 def test_a_restart_changes_nothing(tmp_path):
-    """Killed behind the best epoch, before its checkpoint: that epoch is run again."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     epochs(whole, make_model(), [1.0, 3.0, 2.0])
     epochs(killed, make_model(), [1.0, 3.0])

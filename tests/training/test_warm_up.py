@@ -19,8 +19,3 @@ def test_it_is_saved_with_its_optimizer():
     for step, rate in ((1, 0.5), (7, 0.1)):
         again.iterations.assign(step)
         assert float(again.learning_rate) == pytest.approx(rate)
-
-
-def test_rates_are_positive():
-    with pytest.raises(ValueError, match="`peak`"):
-        WarmUpThenDrops(0.0)

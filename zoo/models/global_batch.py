@@ -69,7 +69,7 @@ def share(loss):
 
 def one_value_a_replica(logs):
     """Logs as vectors of one value, as Keras reduces them over workers along their first axis;
-    stock Keras 3.15.1 returns scalars and fails, see `tests/training/test_canaries.py`."""
+    stock Keras 3.15.1 returns scalars there and fails."""
     if num_replicas() == 1:
         return logs
     import tensorflow as tf
