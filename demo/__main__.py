@@ -33,10 +33,6 @@ def main(argv=None):
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     require("gradio", extra="demo")
     require("plotly", extra="demo")
-    # As Ctrl+C does, so that the folder of temporary files goes.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    # Gradio serves all of its folder of temporary files, which by default is shared by all its
-    # pages on the machine.
     with _private_folder():
         from demo import page
 
@@ -68,13 +64,16 @@ def _shown(options):
 
 @contextlib.contextmanager
 def _private_folder():
-    """Gradio's folder of temporary files, for the block alone."""
+    """Gradio's folder of temporary files, for the block alone; it goes at SIGTERM too."""
+    # Gradio serves all of it, and by default all its pages on the machine share one.
     before = os.environ.get("GRADIO_TEMP_DIR")
+    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl+C does
     try:
         with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
             os.environ["GRADIO_TEMP_DIR"] = private
             yield
     finally:
+        signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
         os.environ.pop("GRADIO_TEMP_DIR", None)
         if before is not None:
             os.environ["GRADIO_TEMP_DIR"] = before

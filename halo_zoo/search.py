@@ -31,7 +31,7 @@ from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
 from zoo.cli.bounds import DTYPES, SIMILARITIES
-from zoo.cli.early import check_index, check_model, check_path, check_run
+from zoo.cli.early import check_index, check_model, check_path, check_run, check_source
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
@@ -60,6 +60,8 @@ def _look(options):
         check_index(options.out if options.command == "update" else options.folder)
     kind = "file" if given.get("captions") else "folder of images, or CSV or TSV file"
     check_path(given.get("source"), f"{given.get('source')}: no such {kind}")
+    if options.command in ("encode", "build") and given.get("runner") is None:
+        check_source(options.source, options.captions, options.column)
     check_model(options.model)
     if given.get("probes") is not None:
         probes = given["probes"]

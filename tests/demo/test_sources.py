@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import zoo
 from demo import opening, page, sources, verdict_card
-from demo.__main__ import main
+from demo.__main__ import _private_folder, main
 from demo.service import Service
 from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo.confidence.judge import VERDICTS
@@ -159,3 +160,10 @@ def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkey
     assert "own" in map(str, asked[0])
     assert [where for _, *where in launched] == [["127.0.0.1", None], ["0.0.0.0", 7999]]
     assert gallery.name == "birds test"
+
+
+def test_the_handler_of_sigterm_ends_with_the_demo():
+    before = signal.getsignal(signal.SIGTERM)
+    with _private_folder(), pytest.raises(SystemExit):
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before

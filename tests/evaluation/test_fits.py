@@ -288,6 +288,15 @@ def test_sixty_photos_are_enough(captioned, bank):
     assert np.isfinite(found["i2t"].presence.weights).all()
 
 
+def test_where_nearly_all_fits_no_presence_is_learnt(captioned, bank, monkeypatch):
+    """No gallery is then without anything that fits, and a regression on one class is NaN."""
+    monkeypatch.setattr(learning, "relevance", lambda *given: np.full(given[4].shape, 0.9))
+    monkeypatch.setattr("zoo.evaluation.relevance.relevance", planted)
+    learned = learn_fits(part_of(captioned, 60, 2), bank)
+    assert all(one.presence is None and one.absent_below == 0 for one in learned.values())
+    assert unpack(dict[str, Fits], pack(learned), "fits").keys() == learned.keys()
+
+
 def test_scores_that_are_corrected_for_hubs_are_learnt_too_where_that_pays(captioned, bank, found):
     assert set(found) == {"t2i", "i2t"}  # nothing is a hub here
     rng = np.random.default_rng(2)

@@ -152,6 +152,22 @@ def test_captions_from_a_table_and_a_text_file(run_folder, photos, tmp_path, cap
         build(run_folder, table, tmp_path / "new", "--captions", "--column", "text")
 
 
+@pytest.mark.parametrize("command", ["encode", "build"])
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [("empty", "holds no image"), ("list.csv", "a column 'image'"), ("v.npy", "all zeros")],
+)
+def test_a_source_is_looked_at_before_keras_is_imported(
+    command, source, said, tmp_path, monkeypatch
+):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "list.csv").write_text("photo\nb.png\n")
+    np.save(tmp_path / "v.npy", np.zeros((3, 4), "f4"))
+    monkeypatch.setattr("halo_zoo.search.importlib.import_module", pytest.fail)
+    with pytest.raises(InputError, match=said):
+        main([command, str(tmp_path / source), str(tmp_path / "out"), "--model", "photos_pfe"])
+
+
 def test_images_from_a_table_and_bad_ones(run_folder, photos, tmp_path, capsys):
     table = photos / "list.tsv"
     table.write_text("image\nb.png\ndeep/d.png\n")
@@ -244,7 +260,9 @@ def test_a_model_without_probes_says_so(run_folder, photos, tmp_path, capsys):
     build(run_folder, photos, tmp_path / "out")
     assert "not calibrated: nothing says how often" in capsys.readouterr().out
     main(["query", str(tmp_path / "out"), "a red bird"])
-    assert capsys.readouterr().out.startswith("unsure: Nothing says how often answers are right")
+    assert capsys.readouterr().out.startswith(
+        "unsure (no probability): Nothing says how often answers are right"
+    )
 
 
 def test_probes_that_do_not_fit(run_folder, photos, tmp_path, probed, capsys):
@@ -258,7 +276,7 @@ def test_probes_that_do_not_fit(run_folder, photos, tmp_path, probed, capsys):
     build(run_folder, photos, tmp_path / "b", "--probes", str(wide.path))
     assert re.search("not calibrated: .*dimension", capsys.readouterr().out)
     main(["query", str(tmp_path / "b"), "a red bird"])
-    assert capsys.readouterr().out.startswith("unsure: ")
+    assert capsys.readouterr().out.startswith("unsure (no probability): ")
 
 
 def test_photos_of_the_training_are_named(run_folder, photos, tmp_path, capsys, probed):

@@ -22,6 +22,25 @@ def check_path(value: Any, said: str) -> None:
         raise InputError(said)
 
 
+def check_source(source: Any, captions: bool = False, column: str | None = None) -> None:
+    """Raises InputError where a local source, which is there, holds nothing to encode."""
+    from zoo.files import decoding, tables, vector_files  # here: a question has no source
+
+    path, side = vector_files.located(source)[0], "captions" if captions else "images"
+    if not path.exists():  # an address
+        return
+    if path.suffix in vector_files.SUFFIXES:
+        vector_files.read_vectors(source, side)
+    elif path.suffix in tables.SEPARATORS:
+        row = next(tables.read_table(path, [column or side[:-1]]), None)
+        if row is None:
+            raise InputError(f"{source}: has no rows")
+    elif path.is_dir() and not captions:
+        found = (one for one in path.rglob("*") if one.suffix.lower() in decoding.SUFFIXES)
+        if next(found, None) is None:
+            raise InputError(f"{source}: holds no image ({', '.join(decoding.SUFFIXES)})")
+
+
 def check_model(name: Any) -> None:
     """Raises InputError for a name that is neither a path, a preset nor on a hub."""
     text = str(name)

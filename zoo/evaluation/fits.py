@@ -242,6 +242,8 @@ class _Learner:
                     tables.append(fitting.presence_features(told, reference[asked], number))
                     truths.append(np.full(len(rows), truth))
         table, truth = np.concatenate(tables), np.concatenate(truths)
+        if truth.all():  # nearly all fits, so that no gallery shows what its lack looks like
+            return found
         balanced = np.where(truth, 1 / truth.sum(), 1 / (~truth).sum())
         presence = Logistic.fit(table, truth, PENALTY, weights=balanced)
         below = float(np.quantile(presence.logit(table[truth]), ABSENCE))
