@@ -75,18 +75,8 @@ def load(
     beside: Callable[[Path], Any] = lambda folder: None,
     towers: Callable[[dict[str, Any]], Any] = lambda setup: None,
 ) -> tuple:
-    """`(setup, names, index, what is beside, towers)` of one build, also while another takes its
-    place. The names are a dict from ids, or None.
-
-    Args:
-        out: the folder.
-        beside: reads what else lies in the folder of the index.
-        towers: reads the towers that a setup names; where it returns some, the index needs no Keras
-            either.
-
-    Raises:
-        InputError: if one cannot be read.
-    """
+    """`(setup, names, index, beside(its folder), towers(setup))` of one build, also while another
+    takes its place; with towers the index needs no Keras. An InputError if one cannot be read."""
     while True:
         setup = read_setup(out)
         folder = out / setup["index"]

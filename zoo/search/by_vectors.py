@@ -10,10 +10,8 @@ _PAIRS = 2**22  # numbers of pairs of vectors at once
 
 
 class ByVectors:
-    """A part of an index whose scores follow from vectors of a `SearchSpace`, `_moment_space`.
-
-    The class that has it gives `similarity`, `hubs`, `moments` and `_stored_vectors()`.
-    """
+    """A part of an index whose scores follow from vectors of a `SearchSpace`, `_moment_space`. Its
+    class gives `similarity`, `hubs`, `moments` and `_stored_vectors()`."""
 
     def _scored_by(self, similarity):
         self._score = similarity.scorer()
@@ -30,6 +28,24 @@ class ByVectors:
         """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
         centre = self.vector_moments.mean[:-1]
         return centre if self.hubs is None else centre[:-1]
+
+    @property
+    @reads
+    def moments(self):
+        """The `zoo.confidence.GalleryMoments` of the items, in the space of their scores. A
+        ValueError of sets, of similarities that only rank candidates, and of an empty index."""
+        if not self.has_moments:
+            raise ValueError("this similarity's scores over a gallery do not follow from moments")
+        if not len(self):
+            raise ValueError("the index is empty: it has no moments")
+        if self._moments is None:
+            self._moments = gallery_scores.moments_of(self._stored_vectors())
+        return self._moments
+
+    @reads
+    def vector_sample(self, count, seed=0):
+        """The vectors of at most `count` items in `own_space`, drawn at random."""
+        return self.answer_vectors(np.random.default_rng(seed).permutation(self.ids)[:count])
 
     @reads
     def over_the_gallery(self, queries):
@@ -48,16 +64,8 @@ class ByVectors:
 
     @reads
     def pair_scores(self, queries, items, rows, left_out=None):
-        """The scores of queries and single items, `(Q, n)`, higher is better; NaN where none is.
-
-        Items are scored as if the index held them. What a search would not find, because it is
-        behind all candidates, scores minus infinity.
-
-        Args:
-            queries, items: dicts of arrays.
-            rows: `(Q, n)`, rows of `items`; −1 is none.
-            left_out: of `CorrectedSpace.gallery`, where hubs are corrected.
-        """
+        """Scores `(Q, n)` of queries and rows `(Q, n)` of items as if the index held them, higher
+        is better; NaN for row −1, and −∞ behind all candidates. `left_out`: of `CorrectedSpace`."""
         space = self._moment_space
         asked = np.asarray(space.queries(queries), np.float64)
         made = space.gallery(items) if left_out is None else space.gallery(items, left_out)

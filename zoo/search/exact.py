@@ -27,11 +27,8 @@ _searches = 0
 
 @contextlib.contextmanager
 def matrix_products():
-    """Lets FAISS use matrix products for small batches too.
-
-    FAISS has these settings for the whole process only. The first of several searches at once sets
-    them, and the last one gives back what was there.
-    """
+    """Lets FAISS use matrix products for small batches too: a setting of the process, which the
+    last of several searches at once gives back."""
     global _searches
     with _lock:
         if not _searches:
@@ -54,10 +51,8 @@ def _set(values):
 
 @contextlib.contextmanager
 def one_thread_if_small(index, count):
-    """Keeps FAISS to the calling thread where a search of so many queries is small.
-
-    OpenMP has one number of threads for every calling thread, so other threads keep theirs.
-    """
+    """Keeps FAISS to the calling thread where a search of so many queries is small; OpenMP counts
+    the threads of each calling thread apart."""
     before = faiss.omp_get_max_threads()
     if before == 1 or count * index.ntotal * index.d > _SMALL:
         yield
@@ -143,11 +138,8 @@ def values_of(index, queries, rows):
 
 
 def _expanded(index, queries, k):
-    """What `index.search` gives, from stored norms of the items.
-
-    FAISS computes the norms of the whole gallery in every search, which for one query takes
-    longer than the product.
-    """
+    """What `index.search` gives, from stored norms of the items: FAISS computes them in every
+    search, which for one query takes longer than the product."""
     with _norms_lock:  # FAISS makes room first and fills it then
         if index.cached_l2norms.size() != index.ntotal:
             index.clear_l2norms()

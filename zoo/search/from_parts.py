@@ -17,11 +17,8 @@ def build(
     hubs: Any = None,
     folder: Any = None,
 ) -> tuple[Any, dict[int, str]]:
-    """An index over all items of a collection, part by part; and what they are called, by id.
-
-    Arguments and errors as of `Index.build`; the first part tells the ceiling of hubs. An
-    InputError if a part cannot be read. With a folder a `LanceIndex` there, else an `Index`.
-    """
+    """An index over a collection, a `LanceIndex` where a folder is given, and the items' names by
+    id; as `Index.build`. The first part tells hubs' ceiling."""
     index, names = None, {}
     if folder is not None:
         from zoo.search.lance import LanceIndex  # which loads LanceDB

@@ -25,10 +25,8 @@ CHUNK = 16384  # items turned into vectors at once
 
 
 class Gallery(ByVectors):
-    """Items in a FAISS index, which holds their vectors and ids; see `Index`, which searches them.
-
-    `columns` are arrays with one row an item, see `plan.columns`; `hubs` a `CorrectedSpace` or None
-    """
+    """Items in a FAISS index, see `Index`, which searches them. `columns` are arrays with one row
+    an item, see `plan.columns`; `hubs` a `CorrectedSpace` or None."""
 
     def __init__(self, description, similarity, faiss_index, columns, hubs=None):
         self.description, self.similarity, self.faiss = description, similarity, faiss_index
@@ -47,14 +45,11 @@ class Gallery(ByVectors):
 
     @changes
     def add(self, gallery_embeddings, ids=None):
-        """Adds items, a chunk at a time, so that memory beyond the index stays small.
+        """Adds items, and returns their ids, int64 `(items,)`.
 
         Args:
             gallery_embeddings: of the gallery's kind and dimension.
             ids: as in `build`; None continues after the largest id so far.
-
-        Returns:
-            The ids of the new items, int64 `(items,)`.
 
         Raises:
             ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
@@ -110,10 +105,7 @@ class Gallery(ByVectors):
 
     @changes
     def remove(self, ids):
-        """Removes items of the index, each id once; a ValueError if one is not there, then none is.
-
-        The index shrinks.
-        """
+        """Removes items, each id once; a ValueError if one is not there, then none is."""
         ids = held_ids(ids, self.ids)
         gone = np.isin(self._ids, ids)
         flat.remove(self.faiss, ids)
@@ -142,26 +134,6 @@ class Gallery(ByVectors):
 
     @property
     @reads
-    def moments(self):
-        """The `zoo.confidence.GalleryMoments` of the items, in the space of their scores.
-
-        They are computed when they are first asked for, go on with `add`, are computed again after
-        `remove`, and are saved with the index.
-
-        Raises:
-            ValueError: of sets and of similarities that only rank candidates: their scores do not
-                follow from moments; or if the index is empty.
-        """
-        if not self.has_moments:
-            raise ValueError("this similarity's scores over a gallery do not follow from moments")
-        if not len(self):
-            raise ValueError("the index is empty: it has no moments")
-        if self._moments is None:
-            self._moments = gallery_scores.moments_of(self._stored_vectors())
-        return self._moments
-
-    @property
-    @reads
     def vector_moments(self):
         """The `zoo.confidence.GalleryMoments` of `item_vectors`, or None without a space."""
         if self.has_moments:
@@ -175,15 +147,8 @@ class Gallery(ByVectors):
         return self._vector_moments
 
     @reads
-    def vector_sample(self, count, seed=0):
-        """The vectors of at most `count` items in `own_space`, drawn at random."""
-        return self.item_vectors(np.random.default_rng(seed).permutation(len(self))[:count])
-
-    @reads
     def answer_vectors(self, ids):
-        """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids, all of
-        which the index holds.
-        """
+        """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids."""
         places = self.places(ids)
         refuse_missing(np.asarray(ids)[places == flat.NONE])
         return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
@@ -200,10 +165,8 @@ class Gallery(ByVectors):
 
     @reads
     def item_vectors(self, places):
-        """The vectors of items in `own_space`, float32; of sets the means of their elements.
-
-        By rows of the columns, `(items,)`, see `places`. What corrects hubs is no part of them.
-        """
+        """The vectors of items in `own_space`, float32; of sets the means of their elements. By
+        rows of the columns, `(items,)`. What corrects hubs is no part of them."""
         if not self.has_moments:
             return self.own_space.item_vectors(take(self._embeddings, places))
         found = flat.vectors(self._rows)[places]

@@ -4,16 +4,14 @@ import itertools
 import os
 import shutil
 import threading
-from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from zoo.confidence import GalleryMoments
-from zoo.embeddings import POINT, EmbeddingLike
+from zoo.embeddings import POINT
 from zoo.embeddings.arrays import as_arrays, length, take
 from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
@@ -43,38 +41,15 @@ FEW = 50_000  # items up to which every one is compared
 _MULTIPLE = 8  # of the stored dimension: LanceDB codes any other as one piece, and finds little
 _SUB_VECTOR = 4  # numbers that one byte of a code stands for
 _LONGEST = 1.25  # squared length of a vector whose products are compared: 1, and a hub's r²/4
-_CHUNK = 16384  # items turned into vectors at once
-_QUERIES = 256  # asked at once
-_IDS = 2000  # of one condition
+_CHUNK, _QUERIES, _IDS = 16384, 256, 2000  # at once: items to vectors, asked, in a condition
 _KEEP = timedelta(days=7)  # of states that the manifest names no more, for who still reads them
 
 
 class LanceIndex(Searchable, ByVectors):
-    """A gallery in a folder, for what does not fit into memory.
+    """A gallery in a folder, searched by LanceDB as `Index` searches one in memory, see
+    docs/howto/large.md. Changes are saved by `save`; one process at a time may make them."""
 
-    LanceDB finds candidates; scores, order, ties and all that `zoo.confidence` asks are computed as
-    in `Index`. Up to 50,000 items the search is exact; beyond, it misses a few of the nearest. For
-    similarities that need no re-ranking: CSD, the cosine, W2 and distances of means.
-
-    ```python
-    from zoo.search.lance import LanceIndex
-
-    photos = {"mean": np.eye(4), "log_variance": np.zeros((4, 4))}
-    index = LanceIndex.build("birds.lance", photos, "csd")
-    scores, ids = index.search(photos, k=2)
-    scores, ids = index.search(photos, k=2, where="id >= 2")
-    ```
-
-    `add` and `remove` are part of the saved index from the next `save` on: a process that is killed
-    before leaves what was saved. One process at a time may change a folder.
-
-    Attributes:
-        table: of LanceDB, with the columns `id`, `vector`, `uncertainty` of distributions, and
-            those of `columns`.
-        similarity, description, hubs: as of `Index`.
-    """
-
-    has_moments = True
+    has_moments, vector_moments = True, ByVectors.moments
 
     def __init__(self, folder, table, description, similarity, hubs=None):
         self.folder, self.table = Path(folder), table
@@ -93,31 +68,20 @@ class LanceIndex(Searchable, ByVectors):
     @classmethod
     def build(
         cls,
-        folder: str | os.PathLike,
-        gallery_embeddings: EmbeddingLike | Iterable[EmbeddingLike],
-        similarity: Any,
-        ids: ArrayLike | None = None,
-        side: str = "images",
-        uncertainty_measure: str | None = None,
-        hubs: EmbeddingLike | CorrectedSpace | None = None,
-        columns: dict[str, ArrayLike] | None = None,
-    ) -> "LanceIndex":
-        """An index over a gallery, saved in a folder.
-
-        Args:
-            folder: must not exist, or be empty.
-            gallery_embeddings: as of `Index.build`, or an iterator of parts, read one by one.
-            similarity, ids, side, uncertainty_measure, hubs: as of `Index.build`.
-            columns: names to one value an item each, for `where`.
-
-        Raises:
-            InputError: if the folder holds files, or cannot be written.
-            ValueError: as `Index.build`, or if the similarity needs re-ranking.
-        """
+        folder,
+        gallery_embeddings,
+        similarity,
+        ids=None,
+        side="images",
+        hubs=None,
+        columns=None,
+    ):
+        """An index saved in `folder`, new or empty. As `Index.build`; embeddings may be an iterator
+        of parts, and `columns` are names to one value an item each, for `where`."""
         similarity, folder = scoring.resolve(similarity), Path(folder)
         written, parts = _fresh(folder), _parts(gallery_embeddings)
         first = as_arrays(next(parts, {"mean": np.empty((0, 1))}), "gallery_embeddings")
-        description = plan.describe(first, similarity, side, None, None, uncertainty_measure)
+        description = plan.describe(first, similarity, side, None, None, None)
         if not plan.is_direct(description, similarity) or scoring.Portable.of(similarity) is None:
             raise ValueError(
                 "`similarity` must be one that needs no re-ranking, such as CSD, the cosine and "
@@ -131,8 +95,7 @@ class LanceIndex(Searchable, ByVectors):
         fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
         try:
             written.claim(FOLDER, BANK_FILE)
-            made = lancedb.connect(folder)
-            index.table = made.create_table(TABLE, schema=pa.schema(fields))
+            index.table = lancedb.connect(folder).create_table(TABLE, schema=pa.schema(fields))
             index._add(itertools.chain([first], parts), ids, columns)
             index.save(folder)
         except BaseException:
@@ -142,13 +105,9 @@ class LanceIndex(Searchable, ByVectors):
 
     @classmethod
     def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "LanceIndex":
-        """Opens a saved index, whose items stay on the disk; arguments as of `Index.load`.
-
-        Raises:
-            InputError: if it is no such index, damaged, or of another similarity.
-        """
-        folder = Path(folder)
-        path = folder / MANIFEST
+        """Opens a saved index, whose items stay on the disk; arguments and errors as of
+        `Index.load`."""
+        path = (folder := Path(folder)) / MANIFEST
         try:
             saved = read_object(path)
             if (saved["engine"], saved["version"]) != (ENGINE, VERSION):
@@ -171,30 +130,20 @@ class LanceIndex(Searchable, ByVectors):
             reason = (str(error) or repr(error)).splitlines()[0]
             raise InputError(f"{folder}: cannot be read as an index: {reason}") from error
         if (len(index), width) != (moments.count, index._width):
-            raise InputError(
-                f"{folder}: expected {moments.count:,} vectors of {index._width} numbers; found "
-                f"{len(index):,} of {width}"
-            )
+            said = f"expected {moments.count:,} vectors of {index._width} numbers"
+            raise InputError(f"{folder}: {said}; found {len(index):,} of {width}")
         index._moments, index._is_behind = moments, is_behind
         return index
 
     @changes
-    def add(
-        self,
-        gallery_embeddings: EmbeddingLike | Iterable[EmbeddingLike],
-        ids: ArrayLike | None = None,
-        columns: dict[str, ArrayLike] | None = None,
-    ) -> np.ndarray:
-        """Adds all items or none, and returns their ids; arguments as of `build`.
-
-        Raises:
-            ValueError: as `Index.add`, or if `columns` are not those of the index.
-        """
+    def add(self, gallery_embeddings, ids=None, columns=None):
+        """Adds all items or none, and returns their ids; arguments as of `build`, errors as of
+        `Index.add`, and a ValueError if `columns` are not those of the index."""
         self._before_change()
         return self._add(_parts(gallery_embeddings), ids, columns)
 
     @changes
-    def remove(self, ids: ArrayLike) -> None:
+    def remove(self, ids):
         """Removes items, each id once; a ValueError if one is not there, then none is removed."""
         self._before_change()
         ids = held_ids(ids, self.ids)
@@ -204,23 +153,9 @@ class LanceIndex(Searchable, ByVectors):
         self._size = self.table.count_rows()
 
     @reads
-    def search(
-        self,
-        queries: EmbeddingLike,
-        k: int,
-        max_uncertainty: float | None = None,
-        where: str | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The best k items of every query; returns as `Index.search`.
-
-        Args:
-            queries, k, max_uncertainty: as of `Index.search`.
-            where: an SQL condition on the table's columns, such as `"year >= 2020"`. Only items
-                that meet it are found.
-
-        Raises:
-            ValueError: as `Index.search`, or if the condition cannot be read.
-        """
+    def search(self, queries, k, max_uncertainty=None, where=None):
+        """As `Index.search`, of the items that meet `where`, an SQL condition on the table's
+        columns; a ValueError if it cannot be read."""
         self._check_process()
         queries = plan.checked_queries(self.description, self.similarity, queries)
         k = plan.checked_k(k, len(self))
@@ -231,8 +166,8 @@ class LanceIndex(Searchable, ByVectors):
             where = sure if where is None else f"({where}) AND {sure}"
         vectors = self._space.queries(queries)
         plan.warn_of_zeros(self.description, vectors, "queries")
-        scores = np.full((len(vectors), k), np.nan, np.float32)
-        ids = np.full((len(vectors), k), -1)
+        shape = len(vectors), k
+        scores, ids = np.full(shape, np.nan, np.float32), np.full(shape, -1)
         for start in range(0, len(vectors), _QUERIES):
             rows = np.arange(start, min(start + _QUERIES, len(vectors)))
             count = min(k + SPARE, len(self))
@@ -282,51 +217,25 @@ class LanceIndex(Searchable, ByVectors):
             found = found.limit(len(some)).to_arrow()
             refuse_missing(np.setdiff1d(some, found["id"].to_numpy()))
             rows = np.argsort(found["id"].to_numpy())
-            own = _matrix(found["vector"], self._width)[rows, : vectors.shape[1]]
-            vectors[start : start + _IDS] = own
+            own = _matrix(found["vector"], self._width)[rows]
+            vectors[start : start + _IDS] = own[:, : vectors.shape[1]]
         return vectors[places.reshape(np.shape(ids))]
-
-    @reads
-    def vector_sample(self, count: int, seed: int = 0) -> np.ndarray:
-        """As of `Index`."""
-        return self.answer_vectors(np.random.default_rng(seed).permutation(self.ids)[:count])
 
     @property
     @reads
-    def ids(self) -> np.ndarray:
+    def ids(self):
         """The ids in the index, int64 `(len(index),)`."""
         if self._held is None:
             self._held = self.table.search().select(["id"]).to_arrow()["id"].to_numpy()
         return self._held
-
-    @property
-    @reads
-    def moments(self) -> GalleryMoments:
-        """As of `Index`; after `remove` they take a pass over the vectors."""
-        if not len(self):
-            raise ValueError("the index is empty: it has no moments")
-        if self._moments is None:
-            self._moments = gallery_scores.moments_of(self._stored_vectors())
-        return self._moments
-
-    @property
-    def vector_moments(self) -> GalleryMoments:
-        """As of `Index`."""
-        return self.moments
 
     def __len__(self) -> int:
         return self._size
 
     @reads
     def save(self, folder: str | os.PathLike) -> None:
-        """Makes the index, as it is now, the saved one, and trains or extends LanceDB's index.
-
-        Another folder must not exist, or be empty. Files are linked there, or copied to another
-        disk, and further changes are changes of that folder.
-
-        Raises:
-            InputError: if the folder holds files, or cannot be written.
-        """
+        """Saves the index as it is now, and trains or extends LanceDB's. Into another folder, new
+        or empty, files are linked or copied, and further changes go there."""
         folder = Path(folder)
         with self._saving:
             try:
@@ -372,8 +281,8 @@ class LanceIndex(Searchable, ByVectors):
             with atomic(self.folder / BANK_FILE) as path:
                 np.save(path, self.hubs.bank)
         saved = {"version": VERSION, "engine": ENGINE, "table_version": self.table.version}
-        saved["description"] = scoring.described(self.description, self.similarity, True)
-        written.write({**saved, "moments": moments})
+        described = scoring.described(self.description, self.similarity, True)
+        written.write({**saved, "description": described, "moments": moments})
         written.remove({n for n in written.names if n.startswith("moments-")} - {moments})
 
     def _before_change(self):
@@ -485,8 +394,7 @@ def _fresh(folder):
 
 
 def _link(source, target):
-    """A second name of a file, which LanceDB never changes; a copy on another disk."""
-    try:
+    try:  # a second name of a file, which LanceDB never changes; a copy on another disk
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)

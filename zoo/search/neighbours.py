@@ -13,14 +13,8 @@ _PAIRS = 2**11
 
 
 def first(index, queries, k, ids, score_of, ascending, longest=None, mask=None):
-    """The first k rows of every query by score, then by id: `(scores, rows)`, `(queries, k)`.
-
-    FAISS orders by its own values and keeps any of those that are equal. So some more rows are
-    found, and a query is looked at again as long as a row that was left out may score as well as
-    its last one. The first k are then the beginning of the first K. NaN and −1 where there are no
-    more. `score_of` is a function of FAISS' values `(some, n)` and of which queries they are, a
-    slice or their numbers; `longest` and `mask` as of `exact.candidates`.
-    """
+    """`(scores, rows)` `(queries, k)`: the first k by score, then by id; NaN and −1 behind all.
+    `score_of` maps FAISS' values and which queries they are; see `exact.candidates`."""
     queries = np.ascontiguousarray(queries, np.float32)
     if mask is not None and not mask.any():
         return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), -1)

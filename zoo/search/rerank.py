@@ -27,10 +27,8 @@ class Reranker:
         return tf.function(scores, reduce_retracing=True)
 
     def scores(self, queries, gallery, rows):
-        """Scores in the similarity's own units, float32 `(queries, candidates)`.
-
-        `rows` are those of the whole gallery; −1 is none, and scores NaN.
-        """
+        """Scores in the similarity's own units, float32 `(queries, candidates)`, of rows of the
+        whole gallery; −1 is none, and scores NaN."""
         # The last rows of a product may be rounded otherwise than the rest, and copies of an item
         # have to score the same: so blocks of rows are whole.
         filled = np.pad(rows, ((0, 0), (0, -rows.shape[1] % _BLOCK_ROWS)), constant_values=-1)
@@ -54,10 +52,8 @@ class Reranker:
 
 
 def by_query(queries, rows):
-    """What was found for each element, `(elements, k)`, beside each other for each query.
-
-    `(queries, num_elements * k)`, −1 for masked elements.
-    """
+    """What was found for each element, `(elements, k)`, beside each other for each query:
+    `(queries, num_elements * k)`, −1 for masked elements."""
     items, num_elements, _ = queries["elements"].shape
     if "mask" in queries:
         found = np.full((items * num_elements, rows.shape[1]), -1, rows.dtype)
@@ -75,12 +71,8 @@ def unique_candidates(rows):
 
 
 def best(scores, rows, k, ascending, ids=None):
-    """The first k of `(queries, candidates)` by score, then by id: `(scores, rows)`, `(queries,
-    k)`.
-
-    NaN is no candidate; missing ones are NaN and −1. `ids` are of all rows; None where `rows` are
-    ids.
-    """
+    """The first k of `(queries, candidates)` by score, then by id: `(scores, rows)`. NaN is no
+    candidate, and missing ones are NaN and −1. `ids` are of all rows; None where rows are ids."""
     keys = scores if ascending else -scores
     order = np.lexsort((rows if ids is None else ids[rows], keys), axis=1)[:, :k]  # NaN is last
     query = np.arange(len(order))[:, None]

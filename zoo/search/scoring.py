@@ -13,48 +13,24 @@ DEFAULT_CANDIDATES = 200
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """Wraps a plain function of `zoo.similarities` with the attributes of its class.
-
-    Attributes:
-        owner: a subclass of `Similarity` with a `function`.
-    """
+    """A plain function of `zoo.similarities` with the attributes of its class, `owner`."""
 
     owner: type
 
     def __call__(self, images, captions):
         return self.owner.function(images, captions)
 
-    @property
-    def embeddings(self):
-        return self.owner.embeddings
-
-    @property
-    def space(self):
-        return self.owner.space
-
-    def space_for(self, kind):
-        return self.owner.space_for(kind)
-
-    @property
-    def from_space(self):
-        return self.owner.from_space
-
     def scorer(self):
         return self.owner.from_space
+
+    def __getattr__(self, name):  # `embeddings`, `space`, `space_for` and `from_space`
+        return getattr(object.__getattribute__(self, "owner"), name)
 
 
 @dataclasses.dataclass(frozen=True)
 class Portable:
-    """A similarity as numbers: slope · f(value) + shift of its space's values, without Keras.
-
-    Attributes:
-        identifier: of the layer, or the function's name.
-        embeddings: kinds of embedding that it takes.
-        space: in which it is searched.
-        is_root: whether f is the square root, of distances, else the value itself.
-        slope, shift: as above.
-        is_distance: whether the least score is the best.
-    """
+    """A similarity as numbers, without Keras: slope · f(value) + shift of its space's values, where
+    f is a square root if `is_root`."""
 
     identifier: str
     embeddings: tuple[str, ...]
@@ -105,12 +81,8 @@ def _similarities():
 
 
 def resolve(similarity):
-    """The similarity layer or `Quantity` that a name, a function or a layer stands for.
-
-    Raises:
-        ValueError: if a name is unknown.
-        TypeError: if it is neither a layer, a function nor a name.
-    """
+    """The similarity layer or `Quantity` that a name, a function or a layer stands for; a
+    ValueError of an unknown name, a TypeError of anything else."""
     if isinstance(similarity, (Quantity, Portable)):
         return similarity
     S = _similarities()
@@ -202,14 +174,8 @@ def from_json(value):
 
 
 def saved(path, description, wanted=None):
-    """The similarity to score a saved index with: its own, or another of the same class.
-
-    `wanted` is what `resolve` takes, None for the saved one, or the class `Portable` for that.
-    `path` is of the description.
-
-    Raises:
-        InputError: if there is no such similarity, or the index was built for another.
-    """
+    """The similarity to score a saved index with: its own, or `wanted` of the same class (as of
+    `resolve`, or the class `Portable`); an InputError if there is none."""
     try:
         if wanted is Portable:
             return Portable.of_json(description["portable"])

@@ -14,14 +14,15 @@ from zoo.search import plan, scoring
 from zoo.search.sharing import reads
 
 _QUERIES = 64  # whose answers' vectors are looked at at once
+_KEPT_BYTES = 2**28  # of answers' vectors that are kept
+# Share of the probes whose rank is counted over the whole gallery, at most, which takes as long as
+# searching two; of a large gallery half of that.
+COUNTED, LARGE = 0.2, 50_000
 
 
 class Searchable:
-    """What an index says of queries beyond its answers; a part of `Index`.
-
-    These give `similarity`, `own_space`, `centre`, their length, `search`, `answer_vectors` and
-    `over_the_gallery`.
-    """
+    """What an index says of queries beyond its answers, by its `similarity`, `own_space`, `centre`,
+    `search`, `answer_vectors` and `over_the_gallery`."""
 
     @reads
     def query_scores(
@@ -31,26 +32,8 @@ class Searchable:
         ids: np.ndarray | None = None,
         copies: float | None = None,
     ) -> QueryScores:
-        """What the index says of queries as a whole, for `zoo.confidence`.
-
-        Mean and variance over the gallery come from its `moments` where scores are a straight line
-        in FAISS' value: CSD, the cosine and squared distances. A distance with a root, a divergence
-        and the similarities of sets need one pass over the gallery.
-
-        Args:
-            queries: Q embeddings, a dict of arrays or what `encode_*` returned.
-            scores, ids: `(Q, k)` of `search` with k of at least 20 or the whole gallery, and
-                neither filter nor candidates; None searches. Without the ids the answers are not
-                known, and so neither is their agreement.
-            copies: of `zoo.confidence.agreement`; a calibration knows its own.
-
-        Returns:
-            A `zoo.confidence.QueryScores`, higher is better, of distances their negatives. The
-            agreement is of the vectors in the similarity's own space; without one there is none.
-
-        Raises:
-            ValueError: as `search`, or if fewer than the best 20 items were found.
-        """
+        """What the index says of queries as a whole, a `zoo.confidence.QueryScores`. `scores` and
+        `ids` are of a `search` of 20 or all items, without filter; `copies` of a calibration."""
         queries = as_arrays(queries, "queries")
         plan.check_asked(queries, scores, ids)
         if scores is None:
@@ -66,11 +49,8 @@ class Searchable:
         copies: float | None = None,
         answers: Callable[[slice], np.ndarray] | None = None,
     ) -> QueryScores:
-        """`query_scores` of queries that a search has checked, and of what it found.
-
-        `answers` is a function of a slice of the queries to `answer_vectors` of their best 20, for
-        who reads them again.
-        """
+        """`query_scores` of queries that a search has checked, and of what it found; `answers` maps
+        a slice of the queries to `answer_vectors` of their best 20."""
         depth = min(DEPTH, len(self))
         top = np.asarray(scores, np.float64)[:, :depth]
         if top.shape != (length(queries), depth) or np.isnan(top).any():
@@ -135,60 +115,32 @@ class Searchable:
         copies: float | None = None,
         seed: int = 0,
     ) -> Probed:
-        """What the index says to probes, see `zoo.search.searchable.probe`."""
-        return probe(self, queries, own, rows, copies, seed)
-
-
-_KEPT_BYTES = 2**28  # of answers' vectors that are kept
-# Share of the probes whose rank is counted over the whole gallery, at most, which takes as long as
-# searching two; of a large gallery half of that.
-COUNTED, LARGE = 0.2, 50_000
-
-
-def probe(index, queries, own, rows, copies=None, seed=0):
-    """What an index says to probes, see `zoo.confidence.insertion`; it stays as it is.
-
-    One search of the probes, and one more product with the gallery for those whose own item is
-    not among the best 20. Where these are more than a quarter of the probes, a random part of the
-    probes has its rank counted, so that the cost stays near that of the search.
-
-    `rows` `(Q, n)` are those of `own` that each query wants, −1 where it wants fewer; `copies` as
-    of `zoo.confidence.agreement`. Returns a `zoo.confidence.insertion.Probed`, in which ranks that
-    were not counted are NaN: those of a random part of the probes. Raises ValueError if queries or
-    items do not fit the index, or it is empty.
-    """
-    queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
-    if not len(index):
-        raise ValueError("the index is empty: there is nothing to calibrate on")
-    plan.check_items(index.description, own, "own")
-    scores, ids = index.search(queries, min(DEPTH, len(index)))
-    items = None if index.own_space is None else index.own_space.item_vectors(own)
-    answers = None if items is None else _read_once(index, ids, items.shape[1])
-    without = index.scores_of(queries, scores, ids, copies, answers)
-    left_out = None
-    if index.hubs is not None:
-        left_out = index.hubs.left_out(queries, rows, length(own))
-    own_scores = index.pair_scores(queries, own, rows, left_out)
-    if without.agreement is None:
-        probed = put_there(without, own_scores)
-    else:
-        probed = put_there(
-            without,
-            own_scores,
-            answers,
-            lambda part: items[np.maximum(rows[part], 0)],
-            index.centre,
-            copies,
-        )
-    _count(index, queries, probed, seed)
-    return probed
+        """What the index says to probes; it stays as it is. `rows` `(Q, n)` of `own`, or −1, are
+        what each query wants. A random part of many ranks is not counted: NaN."""
+        queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
+        if not len(self):
+            raise ValueError("the index is empty: there is nothing to calibrate on")
+        plan.check_items(self.description, own, "own")
+        scores, ids = self.search(queries, min(DEPTH, len(self)))
+        items = None if self.own_space is None else self.own_space.item_vectors(own)
+        answers = None if items is None else _read_once(self, ids, items.shape[1])
+        without = self.scores_of(queries, scores, ids, copies, answers)
+        left_out = None
+        if self.hubs is not None:
+            left_out = self.hubs.left_out(queries, rows, length(own))
+        own_scores = self.pair_scores(queries, own, rows, left_out)
+        more = ()
+        if without.agreement is not None:
+            own_vectors = lambda part: items[np.maximum(rows[part], 0)]  # noqa: E731
+            more = answers, own_vectors, self.centre, copies
+        probed = put_there(without, own_scores, *more)
+        _count(self, queries, probed, seed)
+        return probed
 
 
 def _read_once(index, ids, dim):
-    """A function of a slice of the probes to their answers' vectors, which are read three times.
-
-    A slice is kept at a time: for one large array the system may take longer to find the memory.
-    """
+    """A function of a slice of the probes to their answers' vectors, which are read three times; a
+    slice is kept at a time."""
     kept, are_few = {}, 4 * ids.size * dim <= _KEPT_BYTES
 
     def answers(part):

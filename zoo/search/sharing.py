@@ -7,19 +7,8 @@ from collections.abc import Iterator
 
 
 class SharedLock:
-    """Any number of readers, or one writer.
-
-    A thread that holds the lock may take it again, and a writer may read. A reader cannot become a
-    writer: two readers that both tried would wait for each other forever.
-
-    ```python
-    lock = SharedLock()
-    with lock.reading():
-        ...  # nobody changes anything
-    with lock.writing():
-        ...  # nobody else reads or changes anything
-    ```
-    """
+    """Any number of readers, or one writer. A thread may take it again, and a writer may read; a
+    reader cannot become a writer: two that tried would wait for each other forever."""
 
     def __init__(self):
         # Held by a writer until it ends, and by readers while they enter: whoever waits for it has
@@ -48,11 +37,8 @@ class SharedLock:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Keeps readers and other writers out while the block runs.
-
-        Raises:
-            RuntimeError: if this thread is reading.
-        """
+        """Keeps readers and other writers out while the block runs; a RuntimeError if this thread
+        is reading."""
         if getattr(self._own, "writes", False):
             yield
             return

@@ -36,10 +36,8 @@ _DATA = re.compile(r"data-(\d+)")
 
 
 def write(folder, description, index, columns, moments=None, bank=None):
-    """Saves an index, with a dict of columns, in place of whatever index the folder holds.
-
-    Raises InputError if the folder holds other things, or cannot be written.
-    """
+    """Saves an index, with a dict of columns, in place of the folder's. Raises InputError if the
+    folder holds other things, or cannot be written."""
     written = Written(folder, MANIFEST)
     _check_folder(written)
     try:
@@ -211,10 +209,8 @@ def _write_files(data, index, columns, moments, bank):
 
 
 def _compare(data, index, columns):
-    """Raises InputError unless what was written is what is in memory, row for row.
-
-    A manifest that names less would take the place of a good index.
-    """
+    """Raises InputError unless what was written is what is in memory, row for row: a manifest that
+    names less would take the place of a good index."""
     try:
         written = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC)
         found = {name: read_array(data / f"{name}.npy") for name in columns}
