@@ -201,23 +201,11 @@ class Collection:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def read(self, ids: Any = None) -> Iterator[tuple[np.ndarray, Encoded]]:
-        """`(ids, Encoded)` of the items part by part, of all or of some ascending ids."""
-        return self._read(ids)
-
-    def whole(self, ids: Any = None) -> Encoded:
-        """All items, or some ascending ids, as one; an InputError if a part cannot be read."""
-        return merged([part for _, part in self.read(ids)])
-
-    def uncertainty(self, ids: Any) -> np.ndarray | None:
-        """That of some ascending ids, read without their vectors; None of points."""
-        return merged([part for _, part in self._read(ids, ["name", "uncertainty"])]).uncertainty
-
-    def rejected(self) -> list[tuple[str, str]]:
-        """`(name, reason)` of every item that could not be read."""
-        return [(name, reason) for name, reason in self.manifest.get("rejected", [])]
-
-    def _read(self, ids, columns=None):
+    def read(
+        self, ids: Any = None, columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[np.ndarray, Encoded]]:
+        """`(ids, Encoded)` of the items part by part, of all or of some ascending ids, and of some
+        `columns` of which `"name"` is one."""
         ids = self.ids if ids is None else np.asarray(ids)
         for number, path in enumerate(self._paths):
             start, stop = self._starts[number], self._starts[number + 1]
@@ -228,3 +216,15 @@ class Collection:
             if len(part.names) != stop - start:
                 raise InputError(f"{path}: expected {stop - start} items, found {len(part.names)}")
             yield own, part.take(own - start)
+
+    def whole(self, ids: Any = None) -> Encoded:
+        """All items, or some ascending ids, as one; an InputError if a part cannot be read."""
+        return merged([part for _, part in self.read(ids)])
+
+    def uncertainty(self, ids: Any) -> np.ndarray | None:
+        """That of some ascending ids, read without their vectors; None of points."""
+        return merged([part for _, part in self.read(ids, ["name", "uncertainty"])]).uncertainty
+
+    def rejected(self) -> list[tuple[str, str]]:
+        """`(name, reason)` of every item that could not be read."""
+        return [(name, reason) for name, reason in self.manifest.get("rejected", [])]

@@ -142,9 +142,8 @@ def vectors(source: Any, side: str = "images", names: Sequence[str] | None = Non
 
 
 def members_of(path: Any, kind: str) -> Iterator[tuple[str, Any, str | None]]:
-    """The members of a tar as WebDataset's, pictures by their suffix or `.txt` as texts: their
-    `(name, contents, None)`, else `(name, None, why not)`. One that is cut gives what it holds, and
-    then such a reason."""
+    """`(name, contents, None)` of a tar's pictures, by suffix, or `.txt` texts; of others `(name,
+    None, why not)`, which also ends a tar that is cut."""
     wanted, count = SUFFIXES if kind == PICTURES else (".txt",), 0
     try:
         with open_file(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:

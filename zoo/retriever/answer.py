@@ -66,15 +66,8 @@ class Answer:
     def first_k(self, error: float = 0.1) -> int | None:
         """How many of the first results hold the wanted one with probability 1 − error.
 
-        Args:
-            error: in (0, 1).
-
-        Returns:
-            An int; `sys.maxsize` where nothing can be promised. None where the gallery is not
-            calibrated.
-
-        Raises:
-            ValueError: if `error` is not in (0, 1).
+        `sys.maxsize` where nothing can be promised, None where the gallery is not calibrated; a
+        ValueError if `error` is not in (0, 1).
         """
         return None if self._length is None else self._length(error)
 
@@ -119,31 +112,15 @@ ORDERS = ("score", "name")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Everything:
-    """A page of all the items that fit a question.
+    """A page of all the items that fit a question, as `Retriever.all` returns it."""
 
-    ```python
-    page = retriever.all("a dog on a beach", by="name", limit=20)
-    page.total, page.unfit, page.answer.names
-    ```
-
-    Attributes:
-        answer: an `Answer` with the items of this page.
-        copies: `(n,)`, how many near copies of each item fit too and are not shown.
-        total: how many items are shown on all pages.
-        offset: how many of them are on the pages before this one.
-        items: how many items of the gallery fit, near copies included.
-        unfit: the expected share of these that does not fit; None where there is none.
-        least: the probability of fitting from which an item is on the list.
-        noun: what an item is.
-    """
-
-    answer: Answer
-    copies: np.ndarray
-    total: int
-    offset: int
-    items: int
-    unfit: float | None
-    least: float = FIT
+    answer: Answer  # with the items of this page
+    copies: np.ndarray  # (n,), how many near copies of each item fit too and are not shown
+    total: int  # items that are shown on all pages
+    offset: int  # of them on the pages before this one
+    items: int  # of the gallery that fit, near copies included
+    unfit: float | None  # the expected share of these that does not fit, None of none
+    least: float = FIT  # the probability of fitting from which an item is on the list
     noun: str = "item"
 
     def __str__(self) -> str:
@@ -160,28 +137,13 @@ class Everything:
 
     def to_dict(self) -> dict[str, Any]:
         """The page as JSON values: the keys of `Answer.to_dict`, and these attributes."""
-        return {
-            **self.answer.to_dict(),
-            "copies": self.copies.tolist(),
-            "total": self.total,
-            "offset": self.offset,
-            "items": self.items,
-            "unfit": self.unfit,
-        }
+        own = {name: getattr(self, name) for name in ("total", "offset", "items", "unfit")}
+        return {**self.answer.to_dict(), "copies": self.copies.tolist(), **own}
 
 
 def grouped(vectors: np.ndarray, copies: float) -> np.ndarray:
-    """Which item each item is a near copy of, `(n,)`: itself, or the first one that is shown.
-
-    Vectors are `(n, dim)` about the gallery's centre, best first; two are copies above a cosine of
-    `copies`, see `zoo.confidence.agreement`.
-
-    ```python
-    from zoo.retriever.answer import grouped
-
-    grouped(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.01]]), 0.99)  # [0, 1, 0]
-    ```
-    """
+    """Which of `(n, dim)` vectors about the gallery's centre, best first, each is a near copy of,
+    `(n,)`: itself, or the first shown one above the cosine `copies`."""
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     units, owner, shown = units.astype(np.float32), np.arange(len(units)), []
     for row, own in enumerate(units):
@@ -202,14 +164,8 @@ def page_of(
     least: float = FIT,
     noun: str = "item",
 ) -> Everything:
-    """A page of an answer whose items all fit, best first; `owner` is of `grouped`.
-
-    `by` is one of `ORDERS`; `offset` shown items are passed over, at most `limit` shown; the others
-    are as of `Everything`.
-
-    Raises:
-        ValueError: if the order is unknown, by names that the items lack, or a number is negative.
-    """
+    """A page of an answer whose items all fit; `owner` is of `grouped`, `by` one of `ORDERS`. A
+    ValueError of an unknown order, of names that items lack, and of negative numbers."""
     if by not in ORDERS:
         raise ValueError(f"`by` must be one of {ORDERS}; received {by!r}")
     if by == "name" and answer.names is None:
@@ -223,20 +179,9 @@ def page_of(
         order = sorted(range(len(shown)), key=lambda n: answer.names[shown[n]])
         shown, counts = shown[order], counts[order]
     rows, counts = shown[offset : offset + limit], counts[offset : offset + limit]
+    parts = answer.ids[rows], answer.scores[rows]
     names = None if answer.names is None else [answer.names[row] for row in rows]
-    return Everything(
-        dataclasses.replace(
-            answer,
-            ids=answer.ids[rows],
-            scores=answer.scores[rows],
-            names=names,
-            fits=None if answer.fits is None else answer.fits[rows],
-        ),
-        counts - 1,
-        len(shown),
-        offset,
-        len(owner),
-        None if not len(owner) else float(1 - np.mean(answer.fits)),
-        least,
-        noun,
-    )
+    fits = None if answer.fits is None else answer.fits[rows]
+    page = dataclasses.replace(answer, ids=parts[0], scores=parts[1], names=names, fits=fits)
+    unfit = None if not len(owner) else float(1 - np.mean(answer.fits))
+    return Everything(page, counts - 1, len(shown), offset, len(owner), unfit, least, noun)

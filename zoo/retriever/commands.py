@@ -45,18 +45,10 @@ def encode(options):
 
         if options.names or options.column or options.exclude:
             raise InputError("--runner reads pictures or tars: no --names, --column or --exclude")
-        found = encode_on(
-            options.runner,
-            options.source,
-            str(options.model),
-            tower.side,
-            options.out,
-            _identity(options, tower),
-            options.dtype,
-            options.batch_size,
-            options.shard_size,
-            options.beam_flags,
-        )
+        source, model = options.source, str(options.model)
+        sizes = options.dtype, options.batch_size, options.shard_size, options.beam_flags
+        what = source, model, tower.side, options.out, _identity(options, tower)
+        found = encode_on(options.runner, *what, *sizes)
     counts = f"{len(found):,} items in {len(found.parts):,} parts"
     print(f"{options.out}: {counts}, {len(found.rejected()):,} cannot be read")
 
@@ -170,14 +162,9 @@ def _items(options, tower):
     """The items of the source; says what is left out."""
     if is_remote(options.source):
         raise InputError(f"{options.source}: an object store is read by `encode --runner` only")
-    items = collection.read_source(
-        options.source,
-        tower.side,
-        options.column,
-        None if options.names is None else list(map(str, read_column(options.names))),
-        of_vectors=tower.reads == "vectors",
-        exclude=options.exclude or (),
-    )
+    names = None if options.names is None else list(map(str, read_column(options.names)))
+    more = options.column, names, tower.reads == "vectors", options.exclude or ()
+    items = collection.read_source(options.source, tower.side, *more)
     # The other files of the package's own folder are ours too.
     if items.left and Path(options.source) != packaged_photos.FOLDER.resolve():
         kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in items.left.items())
@@ -203,13 +190,8 @@ def _index(options, written, parts, made=None, model=None):
         print(found.recognised)
         probes = with_own(model, found, probes)
     try:
-        bank, gain = bank_of(
-            HUBS[options.correct_hubs],
-            lambda: from_parts.sample(parts, MOST_ITEMS),
-            similarity,
-            side,
-            probes,
-        )
+        few = lambda: from_parts.sample(parts, MOST_ITEMS)  # noqa: E731
+        bank, gain = bank_of(HUBS[options.correct_hubs], few, similarity, side, probes)
         more = side, options.candidates, bank
         if options.engine == "lance":  # which writes at once; `Retriever.write` links its files
             more = *more, built.fresh(written, built.INDEX)
@@ -217,8 +199,12 @@ def _index(options, written, parts, made=None, model=None):
     except (ValueError, TypeError) as error:
         raise InputError(f"{parts.folder}: {error}") from error
     retriever = Retriever(model, index, probes, names)
-    if options.hubs == "warn":
-        _name_hubs(options, retriever)
+    for hub in retriever.hubs() if options.hubs == "warn" else ():
+        name = retriever.names_of(np.array([hub.id]))[0]
+        print(
+            f"{out}: warning: {name} is among the first {hub.first} answers of {hub.share:.0%} of "
+            "the probes' questions"
+        )
     where = Path(parts.folder)
     is_inside = where.parent == out  # so that the folder can be moved
     setup = {
@@ -237,16 +223,6 @@ def _index(options, written, parts, made=None, model=None):
     print(f"{out}: {_calibrated(retriever)}")
     if why_not is not None:
         print(f"{out}: questions need TensorFlow: {why_not}")
-
-
-def _name_hubs(options, retriever):
-    """Names the items that answer an implausible share of questions."""
-    for hub in retriever.hubs():
-        name = retriever.names_of(np.array([hub.id]))[0]
-        print(
-            f"{options.out}: warning: {name} is among the first {hub.first} answers of "
-            f"{hub.share:.0%} of the probes' questions"
-        )
 
 
 def _calibrated(retriever):

@@ -14,25 +14,15 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def hosts_of(address: str, allowed: Sequence[str] = ()) -> list[str]:
-    """The names that `TrustedHostMiddleware` lets pass, of a server that listens on an address.
-
-    Args:
-        address: of `--host`. On loopback a page of another site must not ask by its own name (DNS
-            rebinding); elsewhere any name passes unless some are allowed.
-        allowed: of `--allowed-host`.
-    """
+    """The names that `TrustedHostMiddleware` lets pass at `--host`: on loopback no other site's
+    (DNS rebinding), elsewhere any unless some are `--allowed-host`."""
     own = ["127.0.0.1", "localhost", "[::1]"] if address in LOOPBACK or allowed else ["*"]
     return [*own, *allowed]
 
 
 class BoundedBody:
-    """ASGI middleware: a body of more than `most` bytes is refused with status 413.
-
-    Args:
-        app: what answers.
-        most: bytes.
-        but: paths with a bound of their own.
-    """
+    """ASGI middleware: refuses a body of more than `most` bytes with status 413; `but` maps paths
+    to bounds of their own."""
 
     def __init__(self, app, most, but=()):
         self.app, self.most, self.but = app, most, but

@@ -19,10 +19,8 @@ HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
 
 
 def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
-    """`(DualEncoder, where it came from or None, how it is shown pictures)`.
-
-    A model whose weights have changed since it was read comes from nowhere: its probes are others.
-    """
+    """`(DualEncoder, where it came from or None, how it is shown pictures)`. A model whose weights
+    have changed comes from nowhere: its probes are others."""
     import zoo.training.registered  # noqa: F401
     from zoo.models import DualEncoder
     from zoo.models.presets import from_preset, shown_pictures, weights_mark
@@ -66,11 +64,8 @@ def own_probes(side, queries, own, groups, matches, before):
 
 
 def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side: str, probes: Any):
-    """The questions by which hubs are corrected, or None; and the `Gain` of that, or None.
-
-    `items` is a function that gives embeddings of the gallery, or of a sample of it; the others are
-    those of `Retriever.build`. A ValueError if hubs are to be corrected and there are no probes.
-    """
+    """`(questions by which hubs are corrected or None, the `Gain` or None)`; `items()` gives
+    embeddings of the gallery or a sample. A ValueError if there are no probes to correct by."""
     if not hubs or (probes is None and hubs == "auto"):
         return None, None
     if probes is None:

@@ -43,21 +43,8 @@ _ENDS = tuple(re.compile(pattern) for pattern in ENDINGS)
 
 
 def asked_for(text: str) -> str:
-    """The thing that a question asks for: a search box' preambles and endings are taken off.
-
-    ```python
-    zoo.retriever.preambles.asked_for("Show me photos of my dog, please")  # "dog"
-    ```
-
-    Args:
-        text: a question as it was typed.
-
-    Returns:
-        What is left, with its own capitals; the text itself, spaces and punctuation included, where
-        nothing would be left, or nothing was taken off.
-
-    Relations: a preamble lowers every score, and the judge then declines what is there.
-    """
+    """A question without a search box' preambles and endings, which lower every score; the text
+    itself where nothing would be left, or nothing was taken off."""
     left = " ".join(text.split())
     start, end = 0, len(left)
     lower = left.lower()

@@ -23,16 +23,8 @@ class Questions(NamedTuple):
 
 
 def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -> Questions:
-    """Questions of one kind, embedded.
-
-    Args:
-        questions: as of `Retriever.ask`.
-        tower: function of a side to what embeds it, see `Retriever.tower`.
-        side: what embeddings are of.
-
-    Raises:
-        ValueError: if they are of several kinds, or no embeddings.
-    """
+    """Questions of one kind, embedded by `tower(side)`; a ValueError if they are of several kinds,
+    or no embeddings."""
     kinds = {_kind_of(question) for question in questions}
     if len(kinds) > 1:
         raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")

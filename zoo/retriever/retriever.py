@@ -290,12 +290,8 @@ class Retriever:
     def add(
         self, items: Any, ids: Sequence[int] | None = None, names: Sequence[str] | None = None
     ) -> None:
-        """Adds items, as of `build`.
-
-        Raises:
-            ValueError: as `zoo.search.Index.add`, or if there are more or fewer names than items.
-                Nothing has then been added.
-        """
+        """Adds items, as of `build`; raises as `zoo.search.Index.add`, and if there are more or
+        fewer names than items. Nothing has been added then."""
         embeddings, found, paths = self._embedded(items, self.side)
         names = _checked_names(found if names is None else names, length(embeddings))
         note = training_note(paths, self.probes)
@@ -308,11 +304,7 @@ class Retriever:
             self._seen_again()
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Removes items.
-
-        Raises:
-            ValueError: as `zoo.search.Index.remove`. Nothing has then been removed.
-        """
+        """Removes items; raises as `zoo.search.Index.remove`, and nothing has been removed then."""
         with self.index.writing():
             self.index.remove(ids)
             if self._names is not None:
@@ -364,12 +356,8 @@ class Retriever:
         return confidence
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Writes a folder that `load`, the command line, the demo and the export read.
-
-        Raises:
-            InputError: if it cannot be written, or a build or another save there takes more than a
-                minute.
-        """
+        """Writes a folder that `load`, the command line, the demo and the export read; an
+        InputError if it cannot, or a build or save there takes more than a minute."""
         folder = Path(folder)
         with built.locked(folder, _WAIT) as written, self.index.reading():
             is_same = self._setup is not None and self._setup[0] == folder.resolve()
@@ -469,17 +457,9 @@ class Retriever:
             stacklevel=3,
         )
 
-    def embed(self, questions: Sequence[Any]) -> dict[str, np.ndarray]:
-        """The embedding of questions of one kind, as `ask` embeds them."""
-        return embedded(list(questions), self.tower, _OTHER[self.side]).embeddings
-
     def tower(self, side: str) -> "Tower | StoredTower":
         """What embeds items or questions of a side: the stored tower, else a `zoo.Tower`, compiled
-        once.
-
-        Raises:
-            InputError: if the model embeds it as something that cannot be searched.
-        """
+        once; an InputError if the model embeds it as something that cannot be searched."""
         if self._stored is not None and side in self._stored:
             return self._stored[side]
         with self._lock:
@@ -504,19 +484,14 @@ class Retriever:
     def judged(
         self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None, k=DEPTH
     ) -> list[Judgement]:
-        """A `zoo.confidence.judge.Judgement` of each question, of at most k results.
-
-        The queries are embeddings, a dict of arrays, of `side`; texts the captions that were
-        embedded, or None.
-        """
+        """A `Judgement` of each question, of at most k results; the queries are embeddings of
+        `side`, a dict of arrays, and texts the captions that were embedded, or None."""
         with self.index.reading():
             return self._found(queries, side, texts, min(k, len(self.index)))[1]
 
     def _found(self, queries, side, texts, k, max_uncertainty=None):
-        """`((scores, ids), judgements)`: of each question the best k, and what to believe.
-
-        The items are k at least, and as many as a judge needs.
-        """
+        """`((scores, ids), judgements)`: of each question the best k, at least, and what to
+        believe."""
         if max_uncertainty is not None:
             why_not = "nothing is known of a part of the gallery"
             judge = Judge(why_not=why_not, known=self._known(), noun=_NOUNS[self.side])
@@ -541,10 +516,8 @@ class Retriever:
     def facts(
         self, queries: dict[str, np.ndarray], texts: Sequence[str] | None, judge: Judge
     ) -> Asked:
-        """What a judge asks about questions, a dict of arrays, beside their scores.
-
-        `texts` is what was embedded, or None for pictures.
-        """
+        """What a judge asks about questions, a dict of arrays, beside their scores; `texts` is what
+        was embedded, or None for pictures."""
         asked = Asked(reference=self._reference_scores(queries, judge), means=coordinates(queries))
         if texts is None:
             return asked
@@ -566,7 +539,7 @@ class Retriever:
             return None
         with self._lock:
             if self._reference is None:
-                items = self.probes.items(self._direction)
+                items = self.probes.items(direction_of(self.side))
                 ranked = self.index.similarity if self._stored else self.model.similarity
                 self._reference = Index.build(items, ranked, side=self.side)
             reference = self._reference
@@ -611,12 +584,8 @@ class Retriever:
             return self.tower("images").of_files(np.asarray(items)), None, []
         return as_arrays(items, "items"), None, []
 
-    @property
-    def _direction(self):
-        return direction_of(self.side)
-
     def _known(self):
-        return None if self.probes is None else self.probes.known.get(self._direction)
+        return None if self.probes is None else self.probes.known.get(direction_of(self.side))
 
     def _calibrated(self):
         if self.probes is None and len(self.index):
@@ -641,7 +610,7 @@ class Retriever:
         probes, fits = self.probes, None
         if probes is not None and self._ranks_as_trained:
             which = "" if self.index.hubs is None else OF_CORRECTED  # of these scores
-            fits = probes.fits.get(which + self._direction)
+            fits = probes.fits.get(which + direction_of(self.side))
         return Judge(
             confidence,
             fits=fits,
@@ -663,10 +632,8 @@ class Retriever:
         return own is ranking or scoring.identity(own) == scoring.identity(ranking)
 
     def hubs(self) -> list[Hub]:
-        """The items that answer an implausible share of the probes' questions.
-
-        See `zoo.search.hubs`; none without probes that fit the index.
-        """
+        """The items that answer an implausible share of the probes' questions, see
+        `zoo.search.hubs`; none without probes that fit the index."""
         if self.probes is None:
             return []
         try:

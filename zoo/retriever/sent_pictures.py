@@ -16,20 +16,8 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 def picture_of(text: str) -> np.ndarray:
-    """The pixels of a picture that was sent as text, uint8 `(height, width, 3)`, upright.
-
-    ```python
-    bytes_of("data:image/gif;base64,R0lGODdh")  # b"GIF87a"
-    ```
-
-    Args:
-        text: base64 of either alphabet. White space and missing padding do not matter, nor does a
-            `data:` URL's beginning.
-
-    Raises:
-        InputError: if it is no base64, no picture that the zoo reads, or has more than
-            `MAX_PIXELS`, which its header says before anything is decoded.
-    """
+    """The pixels of a picture sent as base64, uint8 `(height, width, 3)`, upright; an InputError if
+    it is none, or has more than `MAX_PIXELS`, which its header says."""
     contents = bytes_of(text)
     try:
         return decoded(contents, MAX_PIXELS)
@@ -38,11 +26,8 @@ def picture_of(text: str) -> np.ndarray:
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes that a text of base64 stands for, see `picture_of`.
-
-    Raises:
-        InputError: if it is no base64, or empty.
-    """
+    """The bytes of a text of base64 of either alphabet, or a `data:` URL; white space and missing
+    padding do not matter. An InputError if it is none, or empty."""
     start = _URL.match(text)
     if start is None and text[:300].strip()[:5].lower() == "data:":
         raise InputError(f"{_EXPECTED}; received a data: URL without ;base64")

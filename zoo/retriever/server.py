@@ -90,11 +90,7 @@ class Question(BaseModel):
 
 
 class Together:
-    """Asks a retriever in batches: questions that come while it is busy wait and go together.
-
-    Args:
-        retriever: a `Retriever`.
-    """
+    """Asks a retriever in batches: questions that come while it is busy wait and go together."""
 
     def __init__(self, retriever):
         self.retriever, self.waiting = retriever, []
@@ -138,28 +134,20 @@ class Together:
 
 
 class Pictures:
-    """Decodes and asks pictures, one at a time and off the event loop: each may take much memory.
-
-    Args:
-        together: a `Together`.
-    """
+    """Decodes and asks pictures one at a time, off the event loop: each may take much memory."""
 
     def __init__(self, together):
         self.together, self.turn, self.waiting = together, asyncio.Lock(), 0
         self.decoder = ThreadPoolExecutor(1, "picture")
 
     async def ask(self, text: str, k: int) -> Any:
-        """The `Answer` to a picture in base64.
-
-        Raises:
-            InputError: if it is none that can be read.
-            StarletteHTTPException: if too many pictures wait.
-        """
+        """The `Answer` to a picture in base64; raises as `opened`."""
         (answer,) = await self.opened(text, lambda picture: self.together.ask([picture], k))
         return answer
 
     async def opened(self, text: str, ask: Callable[[np.ndarray], Awaitable[Any]]) -> Any:
-        """What `ask` answers to the pixels of a picture in base64; raises as `ask`."""
+        """What `ask` answers to the pixels of a picture in base64; an InputError if it cannot be
+        read, a StarletteHTTPException if too many pictures wait."""
         if self.waiting >= MAX_PICTURES:
             raise StarletteHTTPException(503, "too many pictures wait; try again in a few seconds")
         self.waiting += 1
@@ -173,12 +161,7 @@ class Pictures:
 
 
 def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.FastAPI:
-    """The server as an ASGI application.
-
-    Args:
-        retriever: what answers.
-        hosts: names in a request's Host header that are answered, of `hosts_of`.
-    """
+    """The server as an ASGI application that answers to the names `hosts`, of `hosts_of`."""
     app = fastapi.FastAPI(
         title="Halo Zoo",
         summary="A gallery that says how sure it is",
@@ -213,7 +196,9 @@ def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.
     @app.head("/health", include_in_schema=False)
     @app.get("/health", summary="Whether it answers, and about what")
     async def health() -> Any:
-        return await asyncio.to_thread(_health, retriever)  # which may have to calibrate
+        calibrated = await asyncio.to_thread(lambda: retriever.confidence is not None)
+        facts = {"items": len(retriever), "side": retriever.side}
+        return {"status": "ok", **facts, "calibrated": calibrated}
 
     @app.get("/", include_in_schema=False)
     async def page(request: fastapi.Request) -> HTMLResponse:
@@ -227,17 +212,9 @@ def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.
     return app
 
 
-def _health(retriever):
-    facts = {"items": len(retriever), "side": retriever.side}
-    return {"status": "ok", **facts, "calibrated": retriever.confidence is not None}
-
-
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address, of IPv4 or IPv6, or on a name's first one.
-
-    Raises:
-        InputError: if there is no such address, or it is taken.
-    """
+    """A socket that listens on an address, of IPv4 or IPv6, or on a name's first one; an InputError
+    if there is no such address, or it is taken."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, *_, address = found[0]
@@ -252,14 +229,8 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def serve(options: Any) -> None:
-    """`halo search serve`: answers until it is told to end.
-
-    Args:
-        options: with `folder`, `model`, `host`, `port`, `allowed_host` and `root_path`.
-
-    Raises:
-        InputError: if the folder cannot be read, or the address is taken.
-    """
+    """`halo search serve`: answers until it is told to end; an InputError if the folder cannot be
+    read, or the address is taken."""
     with contextlib.closing(listening(options.host, options.port)) as server:
         retriever = Retriever.load(options.folder, options.model)
         try:

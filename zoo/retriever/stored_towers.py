@@ -24,13 +24,8 @@ _MANY, _PICTURES = 256, 8  # texts and pictures at once
 
 
 class StoredTowers:
-    """What `zoo.retriever.write_towers.write_towers` wrote.
-
-    Attributes:
-        folder: of the files.
-        facts: JSON values: of each side its `file` and what it reads; `spells`, whether the
-            tokenizer spells every word; `similarity`, the identity of the model's own.
-    """
+    """What `write_towers` wrote into `folder`; `facts` say of each side its `file` and what it
+    reads, `spells`, whether the tokenizer spells every word, and the `similarity`'s identity."""
 
     def __init__(self, folder: str | os.PathLike):
         self.folder = Path(folder)
@@ -41,11 +36,8 @@ class StoredTowers:
 
     @classmethod
     def of(cls, out: Path, setup: dict[str, Any]) -> "StoredTowers | None":
-        """The towers of an index, of its folder and its setup, see `zoo.search.built`.
-
-        None where it has none or their engine is not installed; an InputError if they cannot be
-        read.
-        """
+        """The towers of an index's folder and setup; None where it has none or their engine is not
+        installed. An InputError if they cannot be read."""
         name = setup.get("towers")
         if not isinstance(name, str) or not name.startswith(TOWERS):
             return None
@@ -71,11 +63,8 @@ class StoredTowers:
 
 
 class StoredTower:
-    """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4.
-
-    `reads` is `"texts"` or `"pictures"`, `measure` that of the side's uncertainty; the facts are
-    those of the side.
-    """
+    """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4. `reads` is `"texts"` or
+    `"pictures"`, `measure` that of its uncertainty."""
 
     def __init__(self, folder: Path, side: str, facts: dict[str, Any]):
         self.side, self.reads, self._facts = side, facts["reads"], facts
@@ -87,9 +76,7 @@ class StoredTower:
             self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """The embedding of strings; an InputError of a lone surrogate, or if the side reads
-        pictures.
-        """
+        """The embedding of strings; an InputError of a lone surrogate, or a side of pictures."""
         self._expect("texts")
         texts = list(texts)
         for text in texts:
@@ -103,10 +90,8 @@ class StoredTower:
         )
 
     def of_files(self, files: Sequence[Any]) -> dict[str, np.ndarray]:
-        """The embedding of pictures: paths, the bytes of files, Pillow images or arrays.
-
-        An InputError if one cannot be read, or the side reads texts.
-        """
+        """The embedding of pictures: paths, the bytes of files, Pillow images or arrays; an
+        InputError if one cannot be read, or of a side of texts."""
         self._expect("pictures")
         parts = []
         for row, file in enumerate(files):
@@ -146,9 +131,8 @@ class StoredTower:
 def open_onnx(
     path: str | os.PathLike, threads: int = 0
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    """The function from a dict of inputs to a dict of outputs that a file computes; 0 threads for
-    as many as there are cores. Raises InputError if it cannot be read, or onnxruntime is not
-    installed."""
+    """The function from a dict of inputs to one of outputs that a file computes; 0 threads: one per
+    core. An InputError if it cannot be read, or without onnxruntime."""
     onnxruntime = require("onnxruntime", extra="search")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -28,15 +28,8 @@ _ASKING = {"images": "captions", "captions": "images"}
 def write_towers(
     written: Written, model: DualEncoder, index: Any, sha256: str, resizing: dict[str, Any]
 ) -> tuple[str | None, str | None]:
-    """Writes the tower of an index's questions, and that of its items where it reads pictures or
-    texts, beside the index, unless the same are there.
-
-    `written` is of the folder; `sha256` is of the model's weights; `resizing` are arguments of
-    `zoo.Tower`.
-
-    Returns:
-        `(name of the folder, None)`, or `(None, a sentence on why questions need TensorFlow)`.
-    """
+    """Writes the towers of an index's questions and items beside it, unless they are there; `(name
+    of the folder, None)`, or `(None, why questions need TensorFlow)`."""
     name = f"{TOWERS}{sha256[:16]}"
     if not index.has_moments or scoring.Portable.of(index.similarity) is None:
         return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
