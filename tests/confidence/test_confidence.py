@@ -1,5 +1,6 @@
 """The calibrated probability: better than its features, true, the same after saving."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -56,10 +57,8 @@ def test_uncertainty_is_a_feature_that_helps_where_it_knows(draw):
 def test_it_is_the_same_after_saving(draw, tmp_path):
     world, new = draw(seed=0), draw(seed=1)
     known = KnownQueries.fit(draw(seed=2).queries, world.queries)
-    confidence = Confidence.fit(
-        world.similarity,
-        world.correct,
-        world.difficulty,
+    confidence = dataclasses.replace(
+        Confidence.fit(world.similarity, world.correct, world.difficulty),
         gallery=GalleryIdentity(400, GalleryMoments.of(world.gallery).summary()),
         known=known,
     )

@@ -41,9 +41,8 @@ class AtChanceError(ValueError):
 def deviation(probability, correct, groups, kinds, num_kinds):
     """The standard deviation of a shift that all log odds of one gallery have in common."""
     # Kinds differ in difficulty by more than their scores tell. The probes are of K kinds, the
-    # questions are about C others, so what is said of them is off by the mean of either. C is the
-    # gallery's number of kinds, at most K. `probability` is of fits that have not seen a probe's
-    # kind. Liang and Zeger, Biometrika 1986, give the error of a mean over clusters.
+    # questions of C others, at most K, so what is said is off by the mean of either. `probability`
+    # is of fits without a probe's kind. Error of a mean over clusters: Liang and Zeger, 1986.
     count = int(kinds.max()) + 1
     if count < 2:
         return 0.0
@@ -63,7 +62,6 @@ def calibrate_on(
     groups=None,
     uncertainty=None,
     *,
-    matches_in_gallery=None,
     known=None,
     seed=0,
 ):
@@ -78,38 +76,31 @@ def calibrate_on(
     index.probability(asked[:3], confidence)  # that the first answer is right, here
     ```
 
-    A calibration that is learnt over one gallery is false over another. So we ask the calibration
-    queries, the probes, in front of this one: each probe's own items are inserted, for this probe
-    alone, and the answer is right if an own item comes first. Nothing is written into the index.
-    An own item of which the index holds a copy is not inserted twice.
+    A calibration that is learnt over one gallery is false over another. So each calibration query,
+    a probe, asks this one with its own items inserted, for it alone, unless the index holds a copy;
+    the answer is right if an own item comes first. Nothing is written into the index.
 
     Args:
         index: a `zoo.search.Index`.
         queries: Q embeddings of held-out questions, a dict of arrays or what `encode_*` returned.
         own: embeddings of the items that they want, row by row; with `matches` M items.
         matches: `(Q, M)` booleans, dense or scipy sparse: where several items are right, as of a
-            class. None: row i wants row i.
-        groups: `(Q,)`, which questions belong together, such as the captions of one image; each
-            group counts once.
+            class; a probe brings as many as this gallery holds. None: row i wants row i.
+        groups: `(Q,)`, which questions belong together, as captions of one image; each counts once.
         uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
-        matches_in_gallery: with `matches`, how many items of a kind this gallery holds; a probe
-            brings so many. None: as many as are seen, see `zoo.confidence.insertion.kind_size`.
         known: a `KnownQueries`, to travel with the calibration.
         seed: of all that is drawn.
 
     Returns:
-        A `Confidence`. Half of the groups teach its weights; all probes tell how often answers are
-        right, and its `first_k`.
+        A `Confidence`: half of the groups teach its weights, all of them how often it is right.
 
     Raises:
-        AtChanceError: a ValueError, if the model matches the probes no better than chance, see
-            `check_chance`.
-        ValueError: if shapes or dimensions do not fit, a number is not finite, there are fewer than
-            20 probes, the index is empty, or nothing can be learnt, since all probes are right
-            here, or all are wrong.
+        AtChanceError: a ValueError, if the model matches the probes no better than chance.
+        ValueError: if arguments do not fit, a number is not finite, there are fewer than 20 probes,
+            the index is empty, or hardly a probe is right here, or wrong.
 
     Assumptions: the probes are exchangeable with future pairs of a question and the item that it
-        wants. That they are like the training pairs does not matter; that users ask like them does.
+        wants; they need not be like training pairs.
     """
     queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
     count = length(queries)
@@ -120,8 +111,7 @@ def calibrate_on(
         uncertainty = checks.vector(uncertainty, "uncertainty", count)
     if matches is not None:
         matches = dense(matches, (count, length(own)), "matches", "(questions, own items)")
-    asked = ask_probes(index, queries, own, matches, matches_in_gallery, seed)
-    probed, rows, copies, matches_in_gallery = asked
+    probed, rows, copies, per_kind = ask_probes(index, queries, own, matches, seed)
     wants = numbers if matches is None else numbered_kinds(matches)
     check_chance(index, queries, own, rows, wants, seed)
     correct = probed.correct
@@ -156,8 +146,7 @@ def calibrate_on(
     given = _Asked(probed, numbers, wants, learning, held_out, seed)
     unseen = expit(_unseen(given, confidence, inside) + shift)
     brought = (rows >= 0).sum(axis=1).mean()
-    per_kind = 1 if matches_in_gallery is None else matches_in_gallery
-    seen = _in_gallery(given, confidence, (inside, outside), unseen, brought, per_kind)
+    seen = _in_gallery(given, confidence, (inside, outside), unseen, brought, per_kind or 1)
     return dataclasses.replace(
         confidence,
         gallery=GalleryIdentity.of_index(index),
@@ -170,9 +159,8 @@ def calibrate_on(
 def check_chance(index, queries, own, rows, wants, seed=0):
     """Raises `AtChanceError` unless more own items come first among all own items than by chance,
     by an exact test at 1 %. Arguments as of `found_first`."""
-    # A model at chance matches questions with items in any order with equal probability. r given
-    # ones of K are found in at most a share (K − r)! / K! of the orders, so P(X ≥ r) ≤
-    # C(K, r) (K − r)! / K! = 1 / r!, also where one item attracts all questions. 1 / 5! < 1 %.
+    # At chance all K! orders of items are equally likely, r given ones are found in (K − r)! at
+    # most, so P(X ≥ r) ≤ C(K, r) (K − r)! / K! = 1 / r!; 1 / 5! < 1 %.
     found, count = found_first(index, queries, own, rows, wants, seed)
     if found <= BY_CHANCE < count:  # fewer than five cannot tell
         raise AtChanceError(
@@ -204,32 +192,31 @@ def found_first(index, queries, own, rows, wants, seed=0):
     return int((np.diag(scores) > others.max(axis=1)).sum()), len(kinds)
 
 
-def ask_probes(index, queries, own, matches=None, matches_in_gallery=None, seed=0):
+def ask_probes(index, queries, own, matches=None, seed=0):
     """Asks probes in front of an index; `(Probed, rows of own items, cosine of copies or None,
     items of a kind in the gallery or None)`. Arguments as of `calibrate_on`."""
     what, expected = kind(own), index.description.get("embedding")
     if expected not in (None, what):  # before its vectors are read
         raise ValueError(f"`own` must be {expected}; received {what}")
-    space, copies = index.own_space, None
+    space, copies, per_kind = index.own_space, None, None
     if space is not None and length(own) > 1:
         vectors = space.item_vectors(own)
         copies = copy_threshold(vectors)
-        if matches is not None and matches_in_gallery is None:
-            matches_in_gallery = kind_size(index, vectors, matches, seed)
-    rows = own_rows(matches, length(queries), length(own), matches_in_gallery, seed)
+        if matches is not None:
+            per_kind = kind_size(index, vectors, matches, seed)
+    rows = own_rows(matches, length(queries), length(own), per_kind, seed)
     probed = index.probe(queries, own, rows, copies, seed)
-    if matches_in_gallery is not None:
-        shares = np.minimum(1.0, (rows >= 0).sum(axis=1) / matches_in_gallery)
+    if per_kind is not None:
+        shares = np.minimum(1.0, (rows >= 0).sum(axis=1) / per_kind)
         if (shares < 1).any():
             probed = thinned(probed, shares, seed)
-    return probed, rows, copies, matches_in_gallery
+    return probed, rows, copies, per_kind
 
 
 def _names(probed, rows, uncertainty):
     """The features of ranks that the probes' own items and the gallery reach."""
-    # Answers 2 … R of a real question may all be of its kind; a probe that brings fewer cannot show
-    # what that looks like. Of items that the gallery holds several times few different ones are
-    # seen.
+    # Answers 2 … R of a real question may all be of its kind, which no probe that brings fewer can
+    # show. Of items that the gallery holds several times few different ones are seen.
     there = feature_names(probed.scores, uncertainty)
     reach = float(np.median(probed.without.different))
     brought = float(np.median((rows >= 0).sum(axis=1)))
@@ -316,9 +303,8 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
 
 def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
     """A `Confidence` by general probes, moved by those `is_own` that are of the user's photos."""
-    # People who describe other photos write longer or vaguer questions, and what was learnt is off
-    # by a shift δ of all log odds: normal, with mean 0 and the measured deviation `spread`. δ is
-    # the most likely one after the own probes; its deviation, by Laplace, widens the interval.
+    # Of other photos all log odds are off by a shift δ, normal with mean 0 and the deviation
+    # `spread`: the most likely one after the own probes; its deviation widens the interval.
     variance, shift = spread**2, 0.0
     if is_own.any():
         groups = checks.numbered(pairs["groups"], len(is_own))[is_own]

@@ -105,8 +105,6 @@ class Confidence:
         names=None,
         penalty=None,
         groups=None,
-        gallery=None,
-        known=None,
     ):
         """Learns from calibration queries, which training has not seen.
 
@@ -121,11 +119,6 @@ class Confidence:
                 default 0.01, and one over the queries where they are fewer than 100.
             groups: `(Q,)`, which queries belong together, such as the captions of one image. Each
                 group counts once.
-            gallery: the `GalleryIdentity` of what is searched.
-            known: a `KnownQueries`, to travel with the calibration.
-
-        Returns:
-            A `Confidence`.
 
         Raises:
             ValueError: if shapes differ, a number is not finite, there are fewer than 20 queries,
@@ -133,7 +126,17 @@ class Confidence:
         """
         scores = QueryScores.of(similarity)
         correct = checks.truths(correct, "correct", len(scores))
-        _enough(correct)
+        right = int(correct.sum())
+        if len(correct) < LEAST:
+            raise ValueError(
+                f"a calibration needs at least {LEAST} queries; received {len(correct)}"
+            )
+        if min(right, len(correct) - right) < LEAST_OF_EACH:
+            raise ValueError(
+                f"`correct` must have at least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong "
+                f"queries to tell them apart; received {right} right and {len(correct) - right} "
+                "wrong"
+            )
         if penalty is not None and not penalty > 0:
             raise ValueError(f"`penalty` must be positive; received {penalty}")
         there = feature_names(scores, uncertainty)
@@ -145,17 +148,14 @@ class Confidence:
         features = query_features(scores, uncertainty, there)
         numbers = None if groups is None else checks.numbered(groups, len(scores))
         logistic = fitted(there, features, correct, numbers, penalty)
-        return cls(there, logistic, len(correct), int(correct.sum()), gallery, known)
+        return cls(there, logistic, len(correct), int(correct.sum()))
 
     def probability(self, similarity, uncertainty=None):
-        """The probability that the first answer is right.
+        """The probability that the first answer is right, `(Q,)` float64 in [0, 1].
 
         Args:
             similarity: `(Q, R)` over the gallery, or a `QueryScores` of an approximate search.
             uncertainty: if and only if `fit` had it.
-
-        Returns:
-            `(Q,)` float64 in [0, 1].
 
         Raises:
             ValueError: if a shape differs, a number is not finite, or a feature is missing.
@@ -191,13 +191,8 @@ class Confidence:
         A probability is the best that the probes tell. What they cannot tell is how much harder or
         easier the kinds of this gallery are than theirs, which matters where either are few.
 
-        Args:
-            probability: `(Q,)` that was said.
-            error: in (0, 1).
-
-        Returns:
-            `(low, high)`, `(Q,)` each; None where the calibration was not made by
-            `zoo.confidence.calibrate_on`.
+        Of probabilities `(Q,)` that were said: `(low, high)`, `(Q,)` each; None where the
+        calibration was not made by `zoo.confidence.calibrate_on`.
         """
         seen = self.in_gallery
         if seen is None or seen.num_kinds < 2:
@@ -207,19 +202,13 @@ class Confidence:
         return expit(odds - width), expit(odds + width)
 
     def first_k(self, error, num_items=None):
-        """How many of the first answers hold the wanted item with probability ≥ 1 − error, here.
-
-        Args:
-            error: in (0, 1).
-            num_items: number of items now, where the gallery has grown since.
-
-        Returns:
-            An int; the number of items + 1 where nothing can be promised.
-
-        Raises:
-            ValueError: if the calibration was not made by `zoo.confidence.calibrate_on`.
-        """
-        seen = self._seen()
+        """How many of the first answers hold the wanted item with probability ≥ 1 − error, here; of
+        `num_items` where the gallery has grown since. The number of items + 1 where nothing can be
+        promised; a ValueError if the calibration is not of `zoo.confidence.calibrate_on`."""
+        if (seen := self.in_gallery) is None:
+            raise ValueError(
+                "this calibration has seen no probes: make one with zoo.confidence.calibrate_on"
+            )
         ranks = np.minimum(seen.ranks, seen.size + 1)
         return quality.smallest_k(ranks, error, seen.size, seen.groups, num_items)
 
@@ -270,13 +259,6 @@ class Confidence:
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}: is a damaged calibration: {error}") from error
 
-    def _seen(self):
-        if self.in_gallery is None:
-            raise ValueError(
-                "this calibration has seen no probes: make one with zoo.confidence.calibrate_on"
-            )
-        return self.in_gallery
-
 
 def rank_features(first, scores, mean, variance):
     """What tells whether answer j ≥ 2 is a wanted item, `(Q, k − 1, 3)`: the log odds of the first
@@ -289,14 +271,3 @@ def rank_features(first, scores, mean, variance):
         np.broadcast_to(np.log(rank), (len(scores), len(rank))),
     )
     return np.stack(columns, axis=-1)
-
-
-def _enough(correct):
-    right = int(correct.sum())
-    if len(correct) < LEAST:
-        raise ValueError(f"a calibration needs at least {LEAST} queries; received {len(correct)}")
-    if min(right, len(correct) - right) < LEAST_OF_EACH:
-        raise ValueError(
-            f"`correct` must have at least {LEAST_OF_EACH} right and {LEAST_OF_EACH} wrong queries "
-            f"to tell them apart; received {right} right and {len(correct) - right} wrong"
-        )

@@ -111,15 +111,8 @@ class Fits:
         return quality.ceiling(probability.astype(np.float64), fit)
 
     def others(self, scores, prior=None):
-        """ρ, how likely items fit that are not the wanted one; at most `ceiling`.
-
-        Args:
-            scores: `(Q, …)`.
-            prior: `(Q,)`, π of short questions and NaN of others; None for none.
-
-        Returns:
-            Probabilities of the shape of `scores`.
-        """
+        """ρ, how likely items fit that are not the wanted one, shaped as `scores` `(Q, …)`; at
+        most `ceiling`. `prior` `(Q,)` is π of short questions and NaN of others; None for none."""
         slope, bias = self.sentence
         odds = slope * np.asarray(scores, np.float64) + bias
         if prior is None or self.words is None:
@@ -132,14 +125,9 @@ class Fits:
     def number(self, scores, prior=None):
         """Σ ρ over a whole gallery, `(Q,)`, by what a search says of it.
 
-        The best 20 scores are exact; the others are taken for a normal distribution with the mean
-        and variance of the rest, cut off at the lowest of the best, and ρ is averaged over it by
-        Gauss–Legendre quadrature.
-
-        Args:
-            scores: the `QueryScores`.
-            prior: as of `others`.
-        """
+        The best 20 of the `QueryScores` are exact; the others are taken for a normal distribution
+        with the mean and variance of the rest, cut off at the lowest of the best, and ρ is averaged
+        over it by Gauss–Legendre quadrature. `prior` is as of `others`."""
         top, size, mean = scores.top, scores.size, scores.mean
         found = self.others(top, prior).sum(axis=1)
         rest = size - top.shape[1]
@@ -158,11 +146,9 @@ class Fits:
         """The `Cut` at a share of shown results that do not fit; None where nothing can be
         promised, or no trial is of about this size.
 
-        Learn-then-test, strictest threshold first, until one fails at 0.05. The t-test of one
-        number per question, results that do not fit less `unfit` times the results shown, asks
-        whether more than a share `unfit` of the next gallery's shown results does not fit; its
-        variance is that of the trial's mean and of the next gallery's. A question that is shown
-        nothing counts for nothing.
+        Learn-then-test, strictest threshold first, until one fails at 0.05: a t-test of one number
+        per question, results that do not fit less `unfit` times those shown, with the variance of
+        the trial's mean and of the next gallery's.
 
         Args:
             unfit: in (0, 1).

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 
-from zoo.confidence import checks
 from zoo.confidence.scores import DEPTH, QueryScores, beside_the_first, cosines
 from zoo.embeddings.arrays import unit
 
@@ -69,9 +68,8 @@ def put_there(without, own_scores, answers=None, own_vectors=None, centre=None, 
 
 def thinned(probed, shares, seed=0):
     """Probes whose strangers are as few as the own items that they bring."""
-    # Of a kind the gallery holds more items than a probe brings: alone among all strangers its own
-    # items come first too rarely. So each stranger stays with the share `(Q,)` of its kind that the
-    # probe brings. Scores, and what is read of them, stay those of the whole gallery.
+    # Of a kind the gallery holds more items than a probe brings, which come first too rarely among
+    # all strangers. So each stranger stays with the share `(Q,)` that it brings; scores stay.
     rng = np.random.default_rng(seed)
     top, is_own = probed.scores.top, probed.is_own
     stays = is_own | (rng.random(top.shape) < shares[:, None])
@@ -141,8 +139,6 @@ def own_rows(matches, count, num_items, most=None, seed=0):
                 f"`own` must hold one item a question, {count}; received {num_items}. Give "
                 "`matches` where questions want several"
             )
-        if most is not None:
-            raise ValueError("`matches_in_gallery` needs `matches`, which say what is of a kind")
         return np.arange(count)[:, None]
     wanted = matches.sum(axis=1)
     if not wanted.all():
@@ -150,7 +146,7 @@ def own_rows(matches, count, num_items, most=None, seed=0):
             f"`matches` must name an own item of every question; row "
             f"{int(np.argmin(wanted))} has none"
         )
-    width = int(wanted.max()) if most is None else checks.whole(most, "matches_in_gallery")
+    width = int(wanted.max()) if most is None else most
     # A random order of every row with its own items first.
     order = np.where(matches, np.random.default_rng(seed).random(matches.shape), 2.0)
     rows = np.argsort(order, axis=1)[:, : min(width, int(wanted.max()))]
@@ -159,12 +155,11 @@ def own_rows(matches, count, num_items, most=None, seed=0):
 
 def kind_size(index, own, matches, seed=0):
     """The mean number of items of a kind in a gallery, seen from its vectors alone."""
-    # Of the own items `(M, dim)` it is known which are of a kind. A share p₁ of these pairs and p₀
-    # of the others is more alike than a bound. If the gallery's kinds are like them, f = p₁ π + p₀
-    # (1 − π) of its pairs are, where π is the share of pairs of a kind: 1 + π (n − 1) of n items.
-    # Questions that want the same, as of classes, have a sample of their kinds as own items; of an
-    # image's captions the gallery holds no more than they bring. Where vectors do not tell, it has
-    # as many as the own items' number of kinds would have here.
+    # Of own items `(M, dim)` of a kind a share p₁ of pairs, of others p₀, is more alike than a
+    # bound. In a gallery of such kinds f = p₁ π + p₀ (1 − π) is, where a share π of pairs is of a
+    # kind, which then has 1 + π (n − 1) items. Of classes own items are a sample; of an image's
+    # captions the gallery holds no more. Where vectors do not tell: as many as so many kinds would
+    # have here.
     wanted = matches.astype(np.float32)
     numbers = numbered_kinds(matches)
     same = (wanted.T @ wanted > 0) & ~np.eye(len(own), dtype=bool)

@@ -124,21 +124,14 @@ class Judge:
         asked: Asked | None = None,
         count: int | None = None,
     ) -> list[Judgement]:
-        """A `Judgement` of each question.
-
-        Args:
-            scores: `QueryScores` over the gallery, with this judge's `copies`; None without a
-                calibration.
-            shown: `(Q, k)`, scores of the results that are shown, higher is better; default the
-                best 20.
-            asked: an `Asked`.
-            count: Q, where nothing else says it.
-        """
+        """A `Judgement` of each question; `shown` are scores `(Q, k)` of the results, default the
+        best 20; without `scores`, `QueryScores` or None, `count` is Q."""
         asked = Asked() if asked is None else asked
         count = len(scores) if scores is not None else count
         strange = self._strange(count, asked)
         if self.confidence is None or scores is None:
-            return [self._without(reason) for reason in strange]
+            nothing = Judgement(None, None, UNSURE, _sentence(self.why_not))
+            return [nothing if one is None else _not_understood(one) for one in strange]
         shown = scores.top if shown is None else np.asarray(shown, np.float64)
         said = self.probabilities(scores, shown, asked)
         return [self._judgement(strange[i], said, i) for i in range(count)]
@@ -203,14 +196,9 @@ class Judge:
         unknown = [[]] * count if asked.unknown is None else asked.unknown
         return reasons(np.zeros(count, bool), asked.words, unknown)
 
-    def _without(self, strange):
-        if strange is not None:
-            return Judgement(None, None, NOT_UNDERSTOOD, _sentence(strange))
-        return Judgement(None, None, UNSURE, _sentence(self.why_not))
-
     def _judgement(self, strange, said, i):
         if strange is not None:
-            return Judgement(None, None, NOT_UNDERSTOOD, _sentence(strange))
+            return _not_understood(strange)
         wanted = None if said["short"][i] else float(said["wanted"][i])
         fit = None if said["fits"] is None else said["fits"][i]
         number = None if said["number"] is None else float(said["number"][i])
@@ -223,7 +211,11 @@ class Judge:
             lowest = self.fits.words_below if said["short"][i] else LOW
             is_absent = first < lowest and (said["short"][i] or is_absent)
         if is_absent:
-            verdict, reason = ABSENT, self._absent(said["short"][i])
+            reason = (
+                f"{100 * (1 - ABSENCE):.0f} % of answerable questions match better than this one."
+            )
+            reason = f"No {self.noun} here is likely to fit." if said["short"][i] else reason
+            verdict = ABSENT
         else:
             verdict = LIKELY if first >= self.threshold else UNSURE
             reason = self._reason(verdict, first, fit, number, ends)
@@ -231,11 +223,6 @@ class Judge:
         return Judgement(
             fit, wanted, verdict, reason, number, ends, self.length, said["answerable"]
         )
-
-    def _absent(self, short):
-        if short:
-            return f"No {self.noun} here is likely to fit."
-        return f"{100 * (1 - ABSENCE):.0f} % of answerable questions match better than this one."
 
     def _reason(self, verdict, first, fit, number, ends):
         noun = self.noun
@@ -270,12 +257,8 @@ class Judge:
 
     @functools.cached_property
     def length(self):
-        """A function to k for the gallery that is asked; of one that has grown since it is the
-        grown one's.
-
-        Its `error` in (0, 1) is how often the first k may lack the wanted item. `sys.maxsize` where
-        nothing can be promised; None without probes.
-        """
+        """A function of an `error` in (0, 1) to k for the gallery that is asked, also one that has
+        grown: `sys.maxsize` where nothing can be promised, None without probes."""
         return functools.cache(self._length)  # every answer asks for the same one
 
     def _length(self, error):
@@ -313,6 +296,10 @@ def leading(fits, least=FIT):
     """How many results have at least this probability before the first that has not."""
     below = np.flatnonzero(np.asarray(fits) < least)
     return int(below[0]) if len(below) else len(fits)
+
+
+def _not_understood(why):
+    return Judgement(None, None, NOT_UNDERSTOOD, _sentence(why))
 
 
 def _rounded(number):

@@ -108,10 +108,8 @@ class SeenTexts:
     @classmethod
     def fit(cls, seen, others, strange):
         """Of vectors `(n, dim)`: texts of training to keep, others of them, and made-up ones."""
-        seen, others, strange = (
-            unit(checks.matrix(one, name))
-            for one, name in ((seen, "seen"), (others, "others"), (strange, "strange"))
-        )
+        given = zip((seen, others, strange), ("seen", "others", "strange"), strict=True)
+        seen, others, strange = (unit(checks.matrix(*one)) for one in given)
         both = np.concatenate([others, strange])
         is_real = np.arange(len(both)) < len(others)
         shares = np.where(is_real, 1 / len(others), 1 / len(strange))
@@ -137,11 +135,10 @@ class SeenTexts:
 class KnownQueries:
     """What the model was trained on, and how far from it held-out queries of the same kind lie."""
 
-    # A query is declined if most of its words that name something are unknown to the tokenizer, or
-    # if it has one that is, and its vector lies farther from training's than 98.5 % of held-out
-    # queries do, by a conformal p-value (Bates et al., 2023) of the distance of `shape` (Lee et
-    # al., NeurIPS 2018). Of a tokenizer that spells every word, and of images, the vector alone
-    # tells. Length says nothing.
+    # A query is declined if most words that name something are unknown to the tokenizer, or one is
+    # and its vector lies farther from training's than 98.5 % of held-out queries, by a conformal
+    # p-value (Bates et al., 2023) of `shape`'s distance (Lee et al., NeurIPS 2018). Of a tokenizer
+    # that spells every word, and of images, the vector alone tells.
 
     shape: ShrunkGaussian | SeenTexts  # of training's vectors; the latter of word pieces
     kept: np.ndarray  # sorted held-out distances, at most 1,000
@@ -166,10 +163,9 @@ class KnownQueries:
         nearer = np.searchsorted(self.kept, _stored(self.shape.distance(means)), side="left")
         return (1 + len(self.kept) - nearer) / (len(self.kept) + 1)
 
-    def declined(self, means, words=None, unknown=None, error=ERROR):
+    def declined(self, *given, **named):
         """Which queries the model does not know, `(Q,)` booleans; arguments as of `reasons`."""
-        found = self.reasons(means, words, unknown, error)
-        return np.array([reason is not None for reason in found], bool)
+        return np.array([why is not None for why in self.reasons(*given, **named)], bool)
 
     def reasons(self, means, words=None, unknown=None, error=ERROR):
         """Why each query is declined, in words, or None for a query that is known. `words` `(Q,)`

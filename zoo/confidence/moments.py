@@ -17,10 +17,8 @@ class GalleryMoments:
 
     # A score is affine in h: −‖q − g‖² = −‖q‖² + aᵀh with a = [2q, −1], and qᵀg = aᵀh with a = [q,
     # 0]. So its mean over the gallery is that function of E h, and its variance is aᵀ Cov(h) a.
-    # Written out for the squared distance, both exact, in D² operations per query where a scan
-    # costs n·D:   mean = −‖q‖² + 2 q·E g − E‖g‖²   variance = 4 qᵀ Cov(g) q − 4 q·Cov(‖g‖², g) +
-    # Var ‖g‖² Sums over parts add up: with S = Σ (h − E h)(h − E h)ᵀ and the difference δ of the
-    # means, S = S₁ + S₂ + n₁n₂/(n₁ + n₂) δδᵀ (Chan, Golub and LeVeque, COMPSTAT 1982).
+    # Sums over parts add up: with S = Σ (h − E h)(h − E h)ᵀ and the difference δ of the means,
+    # S = S₁ + S₂ + n₁n₂/(n₁ + n₂) δδᵀ (Chan, Golub and LeVeque, COMPSTAT 1982).
 
     count: int  # number of items
     mean: np.ndarray  # (dim + 1,), E h
@@ -80,11 +78,6 @@ class GalleryMoments:
         """Dimension of the search space."""
         return len(self.mean) - 1
 
-    @property
-    def covariance(self):
-        """Cov h `(dim + 1, dim + 1)`, divided by the number of items."""
-        return self.scatter / self.count
-
     def squared_distance_scores(self, queries):
         """`(mean, variance)`, `(queries,)` each, of −‖q − g‖² of queries `(queries, dim)`."""
         centre, spread, cross, norm, total = self._about_mean
@@ -103,14 +96,14 @@ class GalleryMoments:
     def _about_mean(self):
         """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g: about the mean no digits
         cancel."""
-        last, spread = self.dim, self.covariance
+        last, spread = self.dim, self.scatter / self.count
         c, vectors, cross = self.mean[:last], spread[:last, :last], spread[:last, last]
         norm = spread[last, last] - 4 * c @ cross + 4 * c @ vectors @ c
         return c, np.ascontiguousarray(vectors), cross - 2 * vectors @ c, norm, np.trace(vectors)
 
     def summary(self):
         """A few numbers of the gallery, for a calibration to carry: a dict of JSON values."""
-        spread, last = self.covariance, self.dim
+        spread, last = self.scatter / self.count, self.dim
         return {
             "dim": last,
             "norm_of_mean": float(np.linalg.norm(self.mean[:last])),

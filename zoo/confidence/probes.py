@@ -47,9 +47,8 @@ class Probes:
     confidence = probes.calibrate(index)
     ```
 
-    They are written at the end of training, from the validation split, and lie beside the model as
-    `probes.npz`. `zoo.Retriever`, the command line, the demo, the report and the export calibrate
-    with them on the gallery that is asked.
+    They come from the validation split and lie beside the model as `probes.npz`. `zoo.Retriever`
+    calibrates with them on the gallery that is asked.
 
     Attributes:
         images, captions: dicts of arrays, in float16 where that holds them.
@@ -59,15 +58,13 @@ class Probes:
             None. Captions of one image are a group.
         measure: of the uncertainty, see `zoo.embeddings.uncertainty`, or None.
         known: by direction, `KnownQueries`: what training has seen.
-        fits: by direction, `Fits`: how likely other items than the wanted one fit. Empty where
-            labels are classes, of which all items fit, and where nothing was learnt. Those of
-            scores that are corrected for hubs are `"corrected_t2i"` and `"corrected_i2t"`, where
-            that finds more.
+        fits: by direction, `Fits`: how likely other items than the wanted one fit. Empty for
+            classes, of which all items fit, and where nothing was learnt. Those of scores that are
+            corrected for hubs are `"corrected_t2i"` and `"corrected_i2t"`.
         trained_on: uint64, sorted hashes of the contents of the pictures of training.
         source: what they are, in words.
-        whole: `(N,)` booleans, the images of which all captions are here, or None. Where an image
-            asks for captions and any of its own is right, these alone are asked: a gallery holds
-            all of an image's captions, and the more there are, the likelier one comes first.
+        whole: `(N,)` booleans, the images of which all captions are here, or None: these alone ask
+            for captions, since a gallery holds all of an image's.
         general: `(M,)` booleans, the captions that are not of the user's kind of photos, see
             `zoo.confidence.calibrate.calibrated_elsewhere`; or None where all are.
     """
@@ -142,14 +139,8 @@ class Probes:
         return len(np.unique(self.image_labels)) < len(self.image_labels)
 
     def pairs(self, direction):
-        """What `calibrate_on` takes: `queries`, `own`, `matches` and `groups`.
-
-        Args:
-            direction: `"t2i"`, where captions ask for images, or `"i2t"`.
-
-        Raises:
-            ValueError: if it is neither.
-        """
+        """What `calibrate_on` takes: `queries`, `own`, `matches` and `groups`, of the direction
+        `"t2i"`, where captions ask for images, or `"i2t"`."""
         if direction not in DIRECTIONS:
             raise ValueError(f"`direction` must be one of {DIRECTIONS}; received {direction!r}")
         sides = (self.captions, self.caption_labels), (self.images, self.image_labels)
@@ -166,12 +157,8 @@ class Probes:
             alone = -1 - np.arange(len(labels))
             groups = np.where(self.caption_images >= 0, self.caption_images, alone)[chosen]
         matches = labels[chosen][:, None] == own_labels[None]
-        return {
-            "queries": queries,
-            "own": take(own, slice(None)),
-            "matches": matches,
-            "groups": groups,
-        }
+        own = take(own, slice(None))
+        return {"queries": queries, "own": own, "matches": matches, "groups": groups}
 
     def questions(self, side):
         """The embeddings of what asks for items of a side, float32: a bank that corrects hubs."""
@@ -182,16 +169,8 @@ class Probes:
         return take(self.images if direction == "t2i" else self.captions, slice(None))
 
     def calibrate(self, index, direction=None, seed=0):
-        """A `Confidence` for the gallery of an index, see `calibrate_on`.
-
-        Args:
-            index: a `zoo.search.Index`, searched by the model's similarity.
-            direction: default: what the index's side says.
-            seed: of `calibrate_on`.
-
-        Raises:
-            ValueError: as `calibrate_on`.
-        """
+        """A `Confidence` for the gallery of an index, see `calibrate_on`; the direction is by
+        default that of the index's side."""
         if direction is None:
             direction = direction_of(index.description["side"])
         known, pairs = self.known.get(direction), self.pairs(direction)
@@ -216,16 +195,8 @@ class Probes:
         return f"{GENERAL}, which was {off}"
 
     def beside(self, own):
-        """These probes as general ones, and others of the user's kind of photos.
-
-        Probes of the user's photos that are among these give way to the new ones.
-
-        Args:
-            own: `Probes` of one number an image, as these.
-
-        Raises:
-            ValueError: if either are of classes or do not fit the other.
-        """
+        """These probes as general ones, and `own` ones of the user's kind of photos, in place of
+        earlier ones of these; a ValueError if either are of classes or do not fit the other."""
         if self.by_class or own.by_class:
             raise ValueError("probes of classes are not joined with others")
         owners = [one.caption_images for one in (self, own)]
@@ -284,11 +255,8 @@ class Probes:
         )
 
     def of_points(self):
-        """The probes of a model whose points are the means of these Gaussians.
-
-        Of images it is not known what training has seen: that was told by the variances too. Of
-        `fits` they keep those that were learnt for the points, `"points_t2i"` and `"points_i2t"`.
-        """
+        """The probes of a model whose points are the means of these Gaussians, with the `fits` that
+        were learnt for these. What training saw of images was told by the variances too."""
         known = {side: one for side, one in self.known.items() if isinstance(one.shape, SeenTexts)}
         images, captions = ({"mean": side["mean"]} for side in (self.images, self.captions))
         return dataclasses.replace(

@@ -17,18 +17,16 @@ ABSTENTION_RATES = np.linspace(0, 1, 11)[:-1]  # to the last digit, as MTEB roun
 def abstention_auc(confidence, correct):
     """Normalised area under accuracy over abstention rates 0, 0.1 … 0.9: MTEB's nAUC.
 
-    At the rate r the least confident share r of the queries is left out. The area is set against
-    that of leaving out at random (the plain accuracy at every rate) and that of an oracle that
-    leaves out wrong ones first.
+    At the rate r the least confident share r of the queries is left out, those of equal confidence
+    in random order, whose expectation is taken exactly.
 
     Args:
         confidence: `(Q,)`, higher is surer.
         correct: `(Q,)` booleans.
 
     Returns:
-        A float: 0 for random, 1 for an oracle, negative for worse than random; NaN where all are
-        right or all are wrong, since then there is nothing to gain. Queries of equal confidence
-        are left out in random order: the expectation over it is taken exactly.
+        A float: 0 for leaving out at random, 1 for an oracle that leaves out wrong ones first,
+        negative for worse than random; NaN where all are right or all are wrong.
 
     Raises:
         ValueError: if shapes differ, or a confidence is not finite.
@@ -57,11 +55,10 @@ def expected_calibration_error(probability, correct, bins=10):
         probability: `(Q,)` in [0, 1].
         correct: `(Q,)` booleans.
         bins: number of bins of rising probability; fewer where there are fewer queries. Queries of
-            equal probability count by their mean truth, so the order of rows changes nothing.
+            equal probability count by their mean truth.
 
     Returns:
-        A float in [0, 1], 0 for a calibrated one. A calibrated probability of Q queries has an
-        expected value near √(p(1 − p)·bins / Q)·0.8, not 0.
+        A float in [0, 1]; of a calibrated probability near √(p(1 − p)·bins / Q)·0.8, not 0.
 
     Raises:
         ValueError: if shapes differ or a probability is not in [0, 1].
@@ -135,12 +132,10 @@ def confidence_quality(confidence, correct, bins=10):
 def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
     """The k of which the first k answers hold a match with probability at least 1 − error.
 
-    Proof sketch. Among n calibration queries and a future one, exchangeable, the future rank is
-    equally likely to be the 1st, … (n + 1)-th smallest. So it is at most the
-    ⌈(n + 1)(1 − error)⌉-th smallest of the n with at least that probability; ties help.
-
-    In a gallery that has grown from N to N' items, of those before the match a share Beta(k, N − k)
-    of the new items comes, if these are like the old ones. So k' = k + the 1 − α₂ quantile of
+    Proof sketch. The rank of a future query, exchangeable with n others, is equally likely to be
+    the 1st, … (n + 1)-th smallest: at most the ⌈(n + 1)(1 − error)⌉-th smallest of the n with at
+    least that probability. In a gallery that has grown from N to N', a share Beta(k, N − k) of new
+    items like the old ones comes before the match: k' = k + the 1 − α₂ quantile of
     BetaBinomial(N' − N; k, N − k), where k keeps 1 − α₁ and α₁ + α₂ = error.
 
     Args:
@@ -150,12 +145,12 @@ def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
         num_items: number of items in the gallery, or None.
         groups: `(Q,)`, which queries belong together, such as the captions of one image. Each group
             counts once; None: each query does.
-        grown_to: number of items now, where more have come since the ranks were taken; needs
-            `num_items`. Nothing is known of a gallery that has shrunk: then k stays.
+        grown_to: number of items now, where more have come since; needs `num_items`. Of a gallery
+            that has shrunk k stays.
 
     Returns:
-        An int; the number of items + 1 where the queries are too few and nothing can be promised:
-        where error < 1 / (Q + 1). Without `num_items` that is `sys.maxsize`.
+        An int; where error < 1 / (Q + 1) nothing can be promised, and it is the number of items
+        + 1, without `num_items` `sys.maxsize`.
 
     Raises:
         ValueError: if ranks are not whole numbers of at least 1, `error` is not in (0, 1), or
@@ -177,10 +172,9 @@ def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
             f"`ranks` must be at most num_items + 1 = {size + 1}; received {ranks.max():.0f}"
         )
     groups = None if groups is None else numbered(groups, len(ranks))
-    nothing = sys.maxsize if size is None else size + 1
     if grown_to is None:
-        k = conformal_quantile(ranks, error, groups)
-        return int(min(k, nothing))
+        nothing = sys.maxsize if size is None else size + 1
+        return int(min(conformal_quantile(ranks, error, groups), nothing))
     if size is None:
         raise ValueError("`grown_to` needs `num_items`, the number of items there were")
     grown_to = checks.whole(grown_to, "grown_to")

@@ -15,8 +15,7 @@ _SAME = 1 - 1e-4  # cosine of an item and itself in half precision is above this
 
 @dataclasses.dataclass(frozen=True)
 class QueryScores:
-    """The scores of queries over a gallery, as far as a search knows them: full rows give the
-    same."""
+    """The scores of queries over a gallery, as far as a search knows them."""
 
     top: np.ndarray  # (queries, R), the best scores, best first, higher is better; 20 are kept
     mean: np.ndarray  # (queries,), over the whole gallery, as of `GalleryMoments`
@@ -67,8 +66,7 @@ class QueryScores:
     @functools.cached_property
     def second(self):
         """`(queries,)`, the score of the second answer; copies of the first are passed over."""
-        # A picture that the gallery holds twice is no rival of itself. Without others: the last
-        # score.
+        # A picture that is there twice is no rival of itself. Without others: the last score.
         if self.is_copy is None or not self.is_copy.any():
             return self.top[:, min(1, self.top.shape[1] - 1)]
         others = np.where(self.is_copy[:, 1:], self.top[:, -1:], self.top[:, 1:])
@@ -110,25 +108,15 @@ class QueryScores:
     def concatenate(cls, parts):
         """The queries of several, one after the other; of each as many best scores as of all."""
         depth = min(part.top.shape[1] for part in parts)
-        agreements = [part.agreement for part in parts]
-        if any(part is None for part in agreements):
-            joint = None
-        else:
-            ranks = len(reached_ranks(depth))
-            joint = np.concatenate([part[:, :ranks] for part in agreements])
-        copies = [part.is_copy for part in parts]
-        is_copy = None
-        if not any(part is None for part in copies):
-            is_copy = np.concatenate([part[:, :depth] for part in copies])
-        return cls(
-            np.concatenate([part.top[:, :depth] for part in parts]),
-            *(
-                np.concatenate([getattr(part, name) for part in parts])
-                for name in ("mean", "variance", "size")
-            ),
-            joint,
-            is_copy,
-        )
+        widths = {"top": depth, "agreement": len(reached_ranks(depth)), "is_copy": depth}
+
+        def joint(name):
+            values = [getattr(part, name) for part in parts]
+            if any(one is None for one in values):
+                return None
+            return np.concatenate([v[:, : widths[name]] if name in widths else v for v in values])
+
+        return cls(*map(joint, ("top", "mean", "variance", "size", "agreement", "is_copy")))
 
     def take(self, queries):
         """Some of the queries."""
@@ -155,12 +143,10 @@ def dense(relevance, shape, name="relevance", like="of the shape of `similarity`
 def agreement(answers, centre, copies=None):
     """The mean cosine of the first of answers `(queries, R, dim)` and those that follow it,
     `(queries, ranks)`: over the answers 2 … r for r = 5 and 10, as far as R reaches."""
-    # Where items of one kind lie together, the neighbours of a right answer are of its kind and a
-    # wrong one stands alone among them. Vectors are seen from the gallery's mean `centre`, so that
-    # what all items have in common does not count. Answers nearer than the cosine `copies` to one
-    # before them are passed over: a gallery that holds a picture five times does not agree with
-    # itself. Of copies the next r − 1 answers that are none take the place; where all are copies it
-    # is `copies` itself.
+    # The neighbours of a right answer are of its kind, and a wrong one stands alone. Vectors are
+    # seen from the gallery's mean `centre`, so that what all items share does not count. Copies,
+    # answers nearer than the cosine `copies` to one before them, are passed over: a picture that is
+    # there five times does not agree with itself. Where all are copies it is `copies` itself.
     return beside_the_first(answers, centre, copies)[0]
 
 
