@@ -50,12 +50,8 @@ MOST_ITEMS = 5000  # that are looked at
 
 
 class Gain(NamedTuple):
-    """What correcting hubs changes.
-
-    Attributes:
-        corrected, without: share of the questions that find their own item first.
-        pays: whether that is more by a one-sided paired test at `LEVEL_OF_GAIN`.
-    """
+    """The shares of questions that find their own item first, hubs corrected and not, and whether
+    that is more by a one-sided paired test at `LEVEL_OF_GAIN`."""
 
     corrected: float
     without: float
@@ -81,21 +77,8 @@ class Gain(NamedTuple):
 
 
 def hub_gain(items, similarity, side, probes, seed=0):
-    """The `Gain` of correcting hubs in a gallery by the probes' questions, or None.
-
-    Half of the probes' groups is asked, with and without; the probes' own questions do not count
-    for their own items.
-
-    Args:
-        items: embeddings of the gallery, or of a sample of it.
-        similarity: the layer to rank by.
-        side: what the items are, `"images"` or `"captions"`.
-        probes: the model's `zoo.confidence.Probes`.
-        seed: of the halves.
-
-    Returns None where nothing can be corrected or tested: without a search space, of classes, whose
-    items have questions in common, and with too few probes.
-    """
+    """The `Gain` of correcting hubs in a gallery, or a sample of it, by half of the probes; None
+    where nothing can be corrected or tested. Its own questions do not count for an item."""
     items = thinned(as_arrays(items), MOST_ITEMS)
     space = space_of(items, similarity)
     bank = probes.questions(side)

@@ -34,23 +34,12 @@ def relevance(
     scores: np.ndarray | None = None,
     scale: tuple[float, float] | None = None,
 ) -> np.ndarray:
-    """How likely each image fits each question, by what the image's captions say: an oracle.
+    """How likely each image fits each question, `(Q, N)`, by its captions' words: an oracle.
 
-    A logistic regression of the greatest, the second and the mean cosine between the question and
-    the image's own captions, as a sentence encoder sees them, and of the model's own score. Its
-    weights are fitted to people's judgments, see docs/results/confidence.md.
-
-    Args:
-        sentences: `(M + n, dim)`, vectors by a sentence encoder of all captions, then of n
-            questions that are no image's captions.
-        rows: `(Q,)`, which of them are asked.
-        owners: `(M,)`, each caption's image.
-        num_images: N. An image without captions fits nothing.
-        scores: `(Q, N)`, of the model, higher is better; None leaves them out.
-        scale: with scores, their means over pairs that do not belong together and pairs that do.
-
-    Returns:
-        `(Q, N)` in [0, 1]; 1 for a caption and its own image.
+    A logistic regression of the greatest, second and mean cosine of the question and the image's
+    captions, and of the model's `scores` `(Q, N)`, fitted to people's judgments. `sentences` are
+    vectors of all captions, then of questions that are none; `rows` `(Q,)` of them are asked;
+    `owners` are the captions' images; `scale` the means of scores over strangers and own pairs.
     """
     weights = oracle()["captions" if scores is None else "captions and score"]
     has_captions = np.bincount(owners, minlength=num_images) > 0

@@ -64,20 +64,8 @@ def refusing(path: str | os.PathLike) -> Iterator[None]:
 
 
 def open_memmap(path, dtype, shape):
-    """Makes an `.npy` file whose whole room on the disk is taken at once, mapped for writing.
-
-    A map of a file with holes takes its room page by page, and a full disk then kills the process
-    (SIGBUS). Here the disk is asked first.
-
-    Args:
-        path: the file, replaced if it is there.
-        dtype, shape: of the array.
-
-    Returns:
-        An `np.memmap` of zeros, open for reading and writing.
-
-    Raises:
-        OSError: if there is no room for it, or the file cannot be written. Nothing is left of it.
+    """Makes an `.npy` file, an `np.memmap` of zeros to write to, whose room is taken at once: else
+    a full disk kills the process (SIGBUS) later. An OSError if there is none; nothing is left.
     """
     path = Path(path)
     try:

@@ -47,21 +47,16 @@ def temporary_file(folder: str | os.PathLike, name: str) -> tuple[Path, int]:
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """A temporary path to write to, which becomes `path` when the block ends without an error.
 
-    The temporary file lies in the same folder, because a rename is atomic only within one file
-    system, and it keeps the suffix, because Keras chooses its format by it. Content, then name,
-    are flushed to the disk.
+    It lies in the same folder, which is made when missing, and keeps the suffix, by which Keras
+    chooses its format. Content, then name, are flushed to the disk.
 
     ```python
     with atomic(folder / "model.keras") as temporary:
         model.save(temporary)
     ```
 
-    Args:
-        path: the file to write or to replace. Its folder is made when missing.
-
     Raises:
-        InputError: if the file cannot be written (disk full, read-only, no permission). What was
-            at `path` before is untouched.
+        InputError: if the file cannot be written. What was at `path` before is untouched.
     """
     path = Path(os.path.abspath(path))  # the writer, or what it calls, may join it with a folder
     temporary = descriptor = None
@@ -124,11 +119,7 @@ def remove_leftovers(folder: str | os.PathLike, deep: bool = True) -> None:
     """Deletes the temporary files of processes that were killed while writing.
 
     Files whose writer lives stay, in whatever thread, container or host: it holds a lock on each.
-    On a file system without locks all stay.
-
-    Args:
-        folder: of this program.
-        deep: whether the folders below it are searched too.
+    On a file system without locks all stay. `deep`: in the folders below `folder` too.
     """
     folder = Path(folder)
     for path in folder.rglob(".tmp-*") if deep else folder.glob(".tmp-*"):
@@ -145,22 +136,11 @@ def remove_leftovers(folder: str | os.PathLike, deep: bool = True) -> None:
 
 @contextlib.contextmanager
 def locked(folder):
-    """Holds a run folder for this process while the block runs.
+    """Holds a run folder, made when missing, for this process while the block runs.
 
-    The system releases the lock when the process ends, however it ends. The file stays and says
-    nothing by being there: the lock is on the open file. Of several workers only the chief may
-    take it.
-
-    ```python
-    with locked(settings.out):
-        run = RunFolder.open(settings.out, settings)
-    ```
-
-    Args:
-        folder: made when missing.
-
-    Raises:
-        InputError: if another process holds it, or the folder cannot be written.
+    The lock is on the open file, and the system releases it when the process ends. Of several
+    workers only the chief may take it. An InputError if another process holds it, or the folder
+    cannot be written.
     """
     folder = Path(folder)
     path = folder / LOCK_FILE

@@ -51,23 +51,12 @@ RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, 
 
 
 def decoded(picture: Any, max_pixels: int = MAX_PIXELS) -> np.ndarray:
-    """The pixels of a picture, uint8 `(height, width, 3)`.
+    """The pixels uint8 `(height, width, 3)` of a file's path or bytes, a Pillow image or an array.
 
     Grey and CMYK become RGB, colour tables are looked up, of 16 bits the upper 8 are kept, an alpha
-    channel is dropped, and of an animation the first frame is read; what its first frame leaves
-    free is black. A picture is turned upright by its EXIF orientation.
-
-    Args:
-        picture: the bytes of a file of `FORMATS`; a `pathlib.Path` of one; a Pillow image; or an
-            array: grey `(h, w)`, channels last `(h, w, 1 | 3 | 4)` or first `(1 | 3 | 4, h, w)`,
-            of whole numbers 0 … 255, of 16 bits, or of floats 0 … 255 or 0 … 1.
-        max_pixels: height times width at most; files are refused by their header, before they are
-            decoded.
-
-    Raises:
-        InputError: if it cannot be read, or an array is not plainly a picture.
-
-    Relations: `zoo.data.images.decode` returns the same pixels from within a TensorFlow graph.
+    channel is dropped, and of an animation the first frame is read, black where it is free. EXIF's
+    orientation is applied. Arrays are grey `(h, w)`, channels last or first, of 0 … 255, of 16
+    bits, or floats of 0 … 1. An InputError if it cannot be read or has more than `max_pixels`.
     """
     if isinstance(picture, (bytes, bytearray, memoryview)):
         return _of_bytes(bytes(picture), max_pixels)

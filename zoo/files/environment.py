@@ -35,17 +35,8 @@ def hardware() -> dict[str, Any]:
 
 
 def cache_folder(*parts: str) -> Path:
-    """A place below the user's cache folder.
-
-    The environment variable `HALO_CACHE` moves it; else it is `$XDG_CACHE_HOME/halo-zoo`, else
-    `~/.cache/halo-zoo`. Nothing is created.
-
-    Args:
-        *parts: names of folders and of a file below it.
-
-    Returns:
-        A `pathlib.Path`.
-    """
+    """A place below the user's cache folder: that of the environment variable `HALO_CACHE`, else
+    `$XDG_CACHE_HOME/halo-zoo`, else `~/.cache/halo-zoo`. Nothing is created."""
     given = os.environ.get(VARIABLE)
     if given:
         return Path(given).expanduser().joinpath(*parts)

@@ -85,9 +85,8 @@ def pack(value: Any) -> Any:
 
 
 def unpack(kind: Any, value: Any, name: str = "value") -> Any:
-    """The inverse of `pack`: JSON values as a dataclass or another type as it is written at a
-    field, which errors call `name`. Raises ValueError if something is missing, surplus, of another
-    kind or not finite; or as the dataclass itself, which checks that its parts fit."""
+    """The inverse of `pack` for a dataclass or another type as written at the field `name`. Raises
+    ValueError if something is missing, surplus, of another type or not finite."""
     if isinstance(kind, types.UnionType):
         return _one_of(typing.get_args(kind), value, name)
     if dataclasses.is_dataclass(kind):

@@ -68,8 +68,7 @@ class RunFolder:
     ) -> "RunFolder":
         """Starts a run in an empty or new folder, or resumes the same run.
 
-        Until something is trained a run is whatever it is started as: settings that differ then
-        replace those that are there.
+        Until something is trained, settings that differ replace those that are there.
 
         Args:
             path: the folder.
@@ -77,9 +76,6 @@ class RunFolder:
             ignore: names of settings in which one run may differ between its starts; for a
                 dataclass also the fields declared with `setting(..., identity=False)`.
             data: what the run reads, a description for `zoo.data.open`.
-
-        Returns:
-            The `RunFolder`, with `finished` true when there is nothing left to do.
 
         Raises:
             InputError: if the folder holds a run with other settings, or other files, or cannot
@@ -120,11 +116,7 @@ class RunFolder:
 
     @classmethod
     def existing(cls, path: str | os.PathLike) -> "RunFolder":
-        """The run in a folder, for reading.
-
-        Raises:
-            InputError: if there is no such folder, or it holds no run.
-        """
+        """The run in a folder, for reading; an InputError if it holds none."""
         run = cls(path)
         if not run.path.is_dir():
             raise InputError(f"no such run folder: {run.path}")
@@ -142,11 +134,8 @@ class RunFolder:
 
     @property
     def is_run(self) -> bool:
-        """Whether a run is there.
-
-        The `config.json` of a preset, of KerasHub, of Hugging Face or of a published checkpoint
-        describes a network, and has nothing that a run's has. A damaged one is of a run.
-        """
+        """Whether a run is there: a `config.json` that is damaged or has something of a run's.
+        Those of presets, of hubs and of published checkpoints describe a network."""
         if not self.config_path.is_file() or (self.path / "metadata.json").is_file():
             return False
         try:
@@ -171,11 +160,8 @@ class RunFolder:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The description of the data that the run reads, for `zoo.data.open`.
-
-        Raises:
-            InputError: if `config.json` has none, as those of version 0.1.
-        """
+        """The description of the data that the run reads, for `zoo.data.open`; an InputError if
+        `config.json` has none, as those of version 0.1."""
         data = self.config.get("data")
         if data is None:
             raise InputError(
@@ -216,27 +202,11 @@ class RunFolder:
         return path
 
     def write_json(self, name: str, value: Any) -> None:
-        """Writes a JSON file into the folder.
-
-        NumPy numbers and arrays become numbers and lists, paths text, and what is not finite null,
-        since JSON has no NaN.
-        """
+        """Writes a JSON file into the folder; what is not finite becomes null."""
         write_json(self.path / name, value)
 
-    def read_json(self, name: str) -> Any:
-        """Reads a JSON file of the folder.
-
-        Raises:
-            InputError: if it is missing, cannot be read or is not JSON.
-        """
-        return read_json(self.path / name)
-
     def read_object(self, name: str) -> dict[str, Any]:
-        """`read_json` of a file that has to hold an object.
-
-        Raises:
-            InputError: as `read_json`, and if it holds something else.
-        """
+        """What a JSON file of the folder holds; an InputError if it is no object."""
         return read_object(self.path / name)
 
     def __fspath__(self):

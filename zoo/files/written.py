@@ -20,20 +20,8 @@ LIST, KEY = "written.json", "written"
 
 
 class Written:
-    """The list of one folder, under the key `written` of one of its JSON files.
-
-    ```python
-    from zoo.files.written import Written
-
-    written = Written("out")
-    written.claim("table.csv")  # an InputError if there is one that is not listed
-    Path("out/table.csv").write_text("a,b")
-    ```
-
-    Args:
-        folder: made by the first `claim` or `write`.
-        name: of the JSON file, which may say other things too.
-    """
+    """The list of one folder, under the key `written` of its JSON file `name`, which may say other
+    things too; the first `claim` or `write` makes the folder."""
 
     def __init__(self, folder: str | os.PathLike, name: str = LIST):
         self.folder, self.path = Path(folder), Path(folder) / name
@@ -68,12 +56,8 @@ class Written:
         self._refuse(self.foreign())
 
     def claim(self, *names: str) -> None:
-        """Lists names that are about to be written.
-
-        Raises:
-            InputError: if there is a file or folder of such a name that is not listed, or the list
-                cannot be written. Nothing has then been written.
-        """
+        """Lists names that are about to be written; an InputError, before anything is written, if
+        one exists and is not listed, or the list cannot be written."""
         new = set(names) - self.names
         self._refuse(sorted(name for name in new if os.path.lexists(self.folder / name)))
         if new:
