@@ -18,7 +18,7 @@ from studies.statistics import auroc
 from zoo import evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, QueryScores, abstention_auc
-from zoo.confidence.scores import beside_the_first
+from zoo.confidence.scores import agreement
 from zoo.embeddings.arrays import take
 from zoo.evaluation.fits import TAKEN_OUT
 from zoo.evaluation.relevance import relevance, score_scale
@@ -218,7 +218,7 @@ def _scores(parts, truth, photos, retriever, queries):
     beside = ()
     if retriever.index.own_space is not None:
         vectors = retriever.index.answer_vectors(ids)
-        beside = beside_the_first(vectors, retriever.index.centre, retriever.judge.copies)
+        beside = agreement(vectors, retriever.index.centre, retriever.judge.copies)
     told = QueryScores(top, mean, variance, size, *beside)
     return told, top, truth[photos, ids[:, 0]]
 

@@ -55,15 +55,7 @@ def deviation(probability, correct, groups, kinds, num_kinds):
 
 
 def calibrate_on(
-    index,
-    queries,
-    own,
-    matches=None,
-    groups=None,
-    uncertainty=None,
-    *,
-    known=None,
-    seed=0,
+    index, queries, own, matches=None, groups=None, uncertainty=None, *, known=None, seed=0
 ):
     """A `Confidence` that is true on the gallery of an index.
 
@@ -317,8 +309,7 @@ def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
     seen = confidence.in_gallery
     deviation = float(np.hypot(seen.deviation, np.sqrt(variance)))
     return dataclasses.replace(
-        moved(confidence, shift),
-        in_gallery=dataclasses.replace(seen, deviation=deviation),
+        moved(confidence, shift), in_gallery=dataclasses.replace(seen, deviation=deviation)
     )
 
 

@@ -96,16 +96,7 @@ class Confidence:
             raise ValueError("'names' must have one name a weight")
 
     @classmethod
-    def fit(
-        cls,
-        similarity,
-        correct,
-        uncertainty=None,
-        *,
-        names=None,
-        penalty=None,
-        groups=None,
-    ):
+    def fit(cls, similarity, correct, uncertainty=None, *, names=None, penalty=None, groups=None):
         """Learns from calibration queries, which training has not seen.
 
         Args:
@@ -222,8 +213,7 @@ class Confidence:
         return (1 + at_most) / (len(seen.present) + 1)
 
     def check_size(self, num_items):
-        """Refuses, by a ValueError, a gallery of another size than the calibration's: more than 5
-        %."""
+        """A ValueError of a gallery that differs by more than 5 % in size."""
         if self.is_void(num_items):
             raise ValueError(
                 f"the calibration was made on a gallery of {self.gallery.size:,} items and is not "
@@ -232,8 +222,7 @@ class Confidence:
             )
 
     def is_void(self, num_items):
-        """Whether a gallery has grown or shrunk so much that its calibration has to be made
-        again."""
+        """Whether a gallery has grown or shrunk too much for its calibration."""
         made_on = self.gallery
         return made_on is not None and abs(num_items - made_on.size) > GROWTH * made_on.size
 

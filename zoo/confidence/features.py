@@ -11,12 +11,7 @@ from zoo.confidence.scores import RANKS, QueryScores, reached_ranks
 AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)
 # Whatever the gallery, an answer is not less likely right for a greater one of these, nor more
 # likely for a greater uncertainty. Few calibration queries would find the opposite by chance.
-SIGNS = {
-    "best_minus_mean": 1,
-    "z_score": 1,
-    **dict.fromkeys(AGREEMENTS, 1),
-    "uncertainty": -1,
-}
+SIGNS = {"best_minus_mean": 1, "z_score": 1, **dict.fromkeys(AGREEMENTS, 1), "uncertainty": -1}
 LEAST_GAP = 0.1  # of the scores' standard deviation, which is added so that a tie has a logarithm
 
 
@@ -166,10 +161,7 @@ def _with_signs(x, truth, share, ridge, start, found, signs):
         odds = x @ parameters
         slope = share * (expit(odds) - truth)
         likelihood = truth * log_expit(odds) + (1 - truth) * log_expit(-odds)
-        return (
-            -(share @ likelihood) + 0.5 * ridge @ parameters**2,
-            slope @ x + ridge * parameters,
-        )
+        return (-(share @ likelihood) + 0.5 * ridge @ parameters**2, slope @ x + ridge * parameters)
 
     ends = {0: (None, None), 1: (0, None), -1: (None, 0)}
     # A truncated Newton method goes on to the eighth digit, where L-BFGS-B stops at the fourth.

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.confidence.scores import DEPTH, QueryScores, beside_the_first, cosines
+from zoo.confidence.scores import DEPTH, QueryScores, agreement, cosines
 from zoo.embeddings.arrays import unit
 
 SHARE = 0.999  # of pairs of different kinds, which are less alike than the bound
@@ -114,7 +114,7 @@ def _joined(without, own, answers, own_vectors, centre, copies):
         vectors = np.concatenate([theirs, mine], axis=1)
         vectors = vectors[np.arange(len(vectors))[:, None], order[rows]]
         for kept, values in zip(
-            (found, copied), beside_the_first(vectors, own_centre, copies), strict=True
+            (found, copied), agreement(vectors, own_centre, copies), strict=True
         ):
             kept.append(values)
     beside = np.concatenate(found), np.concatenate(copied)

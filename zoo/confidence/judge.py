@@ -35,7 +35,6 @@ class Asked(NamedTuple):
     means: np.ndarray | None = None  # this and the next two: of `KnownQueries.reasons`
     words: np.ndarray | None = None
     unknown: list[list[str]] | None = None
-    uncertainty: np.ndarray | None = None  # if and only if the calibration reads it
 
 
 class Judgement(NamedTuple):
@@ -138,7 +137,7 @@ class Judge:
 
     def probabilities(self, scores, shown, asked):
         """A dict of arrays that verdicts are made of. Arguments as of a call."""
-        features = self.confidence.features(scores, asked.uncertainty)
+        features = self.confidence.features(scores)
         odds = self.confidence.logistic.logit(features)
         first = self.confidence.of_logit(odds)
         later = self.confidence.later(odds, shown, scores.mean, scores.variance)

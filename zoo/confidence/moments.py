@@ -38,8 +38,7 @@ class GalleryMoments:
 
     @classmethod
     def of(cls, vectors):
-        """The moments of a gallery's vectors `(items, dim)`; a ValueError if they are no finite
-        matrix."""
+        """The moments of vectors `(items, dim)`; a ValueError if they are no finite matrix."""
         vectors = np.asarray(vectors)
         if vectors.ndim != 2 or 0 in vectors.shape:
             raise ValueError(
@@ -94,8 +93,7 @@ class GalleryMoments:
 
     @functools.cached_property
     def _about_mean(self):
-        """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g: about the mean no digits
-        cancel."""
+        """E g, Cov g, Cov(‖g − E g‖², g), Var ‖g − E g‖² and tr Cov g: no digits cancel."""
         last, spread = self.dim, self.scatter / self.count
         c, vectors, cross = self.mean[:last], spread[:last, :last], spread[:last, last]
         norm = spread[last, last] - 4 * c @ cross + 4 * c @ vectors @ c

@@ -96,7 +96,7 @@ class QueryScores:
             raise ValueError(
                 f"`vectors` must be ({rows.shape[1]}, dim), one an item; received {vectors.shape}"
             )
-        beside = beside_the_first(vectors[best], vectors.mean(axis=0), copies)
+        beside = agreement(vectors[best], vectors.mean(axis=0), copies)
         return cls(top, mean, variance, size, *beside)
 
     @classmethod
@@ -141,18 +141,12 @@ def dense(relevance, shape, name="relevance", like="of the shape of `similarity`
 
 
 def agreement(answers, centre, copies=None):
-    """The mean cosine of the first of answers `(queries, R, dim)` and those that follow it,
-    `(queries, ranks)`: over the answers 2 … r for r = 5 and 10, as far as R reaches."""
+    """`(agreement, is_copy)` of answers `(queries, R, dim)`: the mean cosine `(queries, ranks)` of
+    the first and answers 2 … r, for r = 5 and 10 as far as R reaches; and copies of one before."""
     # The neighbours of a right answer are of its kind, and a wrong one stands alone. Vectors are
     # seen from the gallery's mean `centre`, so that what all items share does not count. Copies,
     # answers nearer than the cosine `copies` to one before them, are passed over: a picture that is
     # there five times does not agree with itself. Where all are copies it is `copies` itself.
-    return beside_the_first(answers, centre, copies)[0]
-
-
-def beside_the_first(answers, centre, copies=None):
-    """`(agreement, is_copy)` of answers: that of `agreement`, and `(queries, R)` booleans: the
-    answer is a copy of one before it."""
     answers, centre = np.asarray(answers), np.asarray(centre)
     fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
     if not fits:

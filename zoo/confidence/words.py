@@ -65,8 +65,7 @@ def stems(text: str) -> list[str]:
 
 
 def is_short(text: str) -> bool:
-    """Whether a question is up to three words that name something, and no sentence with a full
-    stop."""
+    """Whether a question is of up to three words that name something, and no full sentence."""
     return 1 <= len(stems(text)) <= MOST_WORDS and not text.rstrip().endswith(".")
 
 

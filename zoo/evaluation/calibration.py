@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo import metrics
-from zoo.confidence import (
-    Confidence,
-    Probes,
-    QueryScores,
-    abstention_auc,
-    confidence_quality,
-)
+from zoo.confidence import Confidence, Probes, QueryScores, abstention_auc, confidence_quality
 from zoo.data.records.sources import Split
 from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.evaluation import known, retrieval
@@ -125,11 +119,7 @@ class Answers:
         """What tells without a calibration how sure an answer is, by name: `(Q,)` arrays."""
         best = self.scores.top[:, 0]
         uncertainty = {} if self.uncertainty is None else {"uncertainty": -self.uncertainty}
-        return {
-            **uncertainty,
-            "best_score": best,
-            "best_minus_mean": best - self.scores.mean,
-        }
+        return {**uncertainty, "best_score": best, "best_minus_mean": best - self.scores.mean}
 
     def take(self, queries: ArrayLike) -> "Answers":
         """Some of the queries."""
@@ -155,8 +145,7 @@ def fitted(answers: Answers) -> Confidence:
 
 
 def cross_fitted(answers: Answers, seed: int = 0) -> np.ndarray:
-    """The probability of each query, by a `Confidence` that was learnt without its fifth of them;
-    raises as `fitted`."""
+    """The probability of each query, by a fit without its fifth of them; raises as `fitted`."""
     probability = np.empty(len(answers))
     order = np.random.default_rng(seed).permutation(len(answers))
     for fold in np.array_split(order, 5):

@@ -24,12 +24,7 @@ from zoo.embeddings.csls import MOST as MOST_QUESTIONS
 from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
 from zoo.evaluation.gallery import Gain, gallery_of, space_of
 from zoo.evaluation.phrases import held_stems, short_questions
-from zoo.evaluation.relevance import (
-    relevance,
-    relevance_of_words,
-    score_scale,
-    sentence_vectors,
-)
+from zoo.evaluation.relevance import relevance, relevance_of_words, score_scale, sentence_vectors
 
 LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
@@ -262,8 +257,8 @@ class _Learner:
         return -np.sort(-rows, axis=1)[:, : fitting.REFERENCE].mean(axis=1)
 
     def _trials(self, found):
-        """Cut-offs are certified by half of the photos, which are asked over themselves; the other
-        half are the probes."""
+        """Cut-offs certified by half of the photos, asked over themselves; the others are
+        probes."""
         trials, reference = [], self._reference
         photos = length(self.captioned.images)
         for size in self._sizes():

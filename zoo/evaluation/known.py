@@ -45,9 +45,7 @@ def known_queries(
         read = tf.cast(train.records.caption_vectors.gather(captions), tf.float32)
     else:
         read = token_ids(model.tokenizer, [train.records.captions[i] for i in captions])
-    seen = {
-        "i2t": model.tower("images").of_arrays(shown),
-    }
+    seen = {"i2t": model.tower("images").of_arrays(shown)}
     if read is not None:
         seen["t2i"] = model.tower("captions").of_arrays(read)
     found = {}

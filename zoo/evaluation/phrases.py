@@ -14,8 +14,7 @@ _ARTICLES = {"a", "an", "the", "one", "two", "three", "some", "his", "her", "the
 
 
 def nouns_of(captions: Sequence[str]) -> set[str]:
-    """Words that English captions use as nouns: they follow articles, and no word of a name
-    follows."""
+    """Words that English captions use as nouns: behind articles, and before no word of a name."""
     places, after, before = Counter(), Counter(), Counter()
     for caption in captions:
         words = words_of(caption)
@@ -38,8 +37,7 @@ def nouns_of(captions: Sequence[str]) -> set[str]:
 def short_questions(
     captions: Sequence[str], rng: np.random.Generator, each: int, nouns: set[str] | None = None
 ) -> list[str]:
-    """Questions of one, two and three content words, cut out of captions so that a noun ends
-    them."""
+    """Questions of one to three content words, cut out of captions so that a noun ends them."""
     found, nouns = {}, nouns_of(captions) if nouns is None else nouns
     for count in range(1, MOST_WORDS + 1):
         kept = {}
@@ -74,8 +72,7 @@ _LEADING = {"a", "an", "the"}
 
 
 def phrases(captions, rng, longest=LONGEST):
-    """A phrase of each caption: up to `longest` words in a row, cut to an article and content
-    words."""
+    """A phrase of each caption: up to `longest` words, cut to an article and content words."""
     found = {}
     for caption in captions:
         words = words_of(caption)
@@ -94,8 +91,7 @@ def phrases(captions, rng, longest=LONGEST):
 
 
 def made_up(ids, word_ids: WordIds, rng):
-    """Token ids `(n, length)` of real texts, every word exchanged for any other of the
-    vocabulary."""
+    """Token ids `(n, length)` of texts with each word exchanged for any other of the vocabulary."""
     is_word = (ids > UNKNOWN_ID) & ~np.isin(ids, word_ids.special)
     drawn = rng.integers(word_ids.first, word_ids.end, ids.shape)
     return np.where(is_word, drawn, ids).astype(ids.dtype)

@@ -218,11 +218,7 @@ def with_own(
 
 
 def captioned_of(
-    encoded: EncodedSplit,
-    split: Split,
-    similarity: Callable,
-    model: DualEncoder,
-    probes: Probes,
+    encoded: EncodedSplit, split: Split, similarity: Callable, model: DualEncoder, probes: Probes
 ) -> Captioned | None:
     """What a split that training has not seen teaches of other items than the wanted one."""
     records = encoded.records

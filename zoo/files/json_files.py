@@ -47,8 +47,7 @@ def read_json(path: str | os.PathLike) -> Any:
 
 
 def read_object(path: str | os.PathLike) -> dict[str, Any]:
-    """`read_json` of a file that has to hold an object. Raises InputError as `read_json`, and if it
-    holds something else."""
+    """`read_json` of a file that has to hold an object; an InputError of anything else."""
     value = read_json(path)
     if not isinstance(value, dict):
         raise InputError(f"{path}: expected a JSON object, found {json_kind(value)}")

@@ -66,8 +66,7 @@ def portable(name):
 
 
 def name_on_disk(folder, name):
-    """A file's name as the disk has it, in NFC or NFD: macOS writes the one, a table the other;
-    else as it is."""
+    """A file's name as the disk has it, in NFC or NFD, of which macOS and a table may differ."""
     folder = Path(folder)
     if name.isascii() or os.path.isfile(folder / name):
         return name

@@ -6,14 +6,6 @@ from zoo.retriever.answer import Answer
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.training_photos import trained_on, training_note
 
-__all__ = [
-    "VERDICTS",
-    "Answer",
-    "Judge",
-    "Judgement",
-    "Retriever",
-    "trained_on",
-    "training_note",
-]
+__all__ = ["VERDICTS", "Answer", "Judge", "Judgement", "Retriever", "trained_on", "training_note"]
 
 __getattr__ = lookup(__name__)  # names of earlier versions

@@ -391,9 +391,7 @@ class Retriever:
 
     @classmethod
     def load(
-        cls,
-        folder: str | os.PathLike,
-        model: "DualEncoder | str | os.PathLike | None" = None,
+        cls, folder: str | os.PathLike, model: "DualEncoder | str | os.PathLike | None" = None
     ) -> "Retriever":
         """Opens what `save` or `halo search build` wrote.
 

@@ -11,13 +11,20 @@ from zoo.confidence.probes import contents_hash
 NAMED = 0.05  # share of training photos from which a gallery is named
 
 
-def training_note(paths: Sequence[Any], probes: Probes | None) -> str | None:
-    """A sentence on a gallery of which many photos were trained on, or None; the model's probes
-    remember these by a hash of their contents."""
+def trained_on(paths: Sequence[Any], probes: Probes | None) -> np.ndarray:
+    """Which files the model was trained on, `(N,)` booleans, by a hash of their contents.
+
+    The model's probes remember its training; None knows nothing.
+    """
     if probes is None or not len(probes.trained_on) or not len(paths):
-        return None
+        return np.zeros(len(paths), bool)
     found = np.array([contents_hash(path) for path in paths], np.uint64)
-    count = int(np.isin(found, probes.trained_on).sum())
+    return np.isin(found, probes.trained_on)
+
+
+def training_note(paths: Sequence[Any], probes: Probes | None) -> str | None:
+    """A sentence on a gallery of which many photos were trained on, or None."""
+    count = int(trained_on(paths, probes).sum())
     if not count or count < NAMED * len(paths):
         return None
     return (

@@ -14,8 +14,7 @@ _ITEMS, _BYTES = 4096, 2**26  # of a gallery at once, at most
 
 
 def by_moments(space, queries, moments):
-    """Mean and variance of FAISS' value over the gallery, `(queries,)` each, by its
-    `GalleryMoments`."""
+    """Mean and variance `(queries,)` of FAISS' value over the gallery, by its moments."""
     query_rows = space.queries(queries)
     if space.metric == "l2":
         mean, variance = moments.squared_distance_scores(query_rows)

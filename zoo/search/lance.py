@@ -105,8 +105,7 @@ class LanceIndex(Searchable, ByVectors):
 
     @classmethod
     def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "LanceIndex":
-        """Opens a saved index, whose items stay on the disk; arguments and errors as of
-        `Index.load`."""
+        """Opens a saved index, whose items stay on the disk, as `Index.load`."""
         path = (folder := Path(folder)) / MANIFEST
         try:
             saved = read_object(path)

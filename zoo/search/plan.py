@@ -14,11 +14,7 @@ from zoo.search import scoring
 SIDES = ("images", "captions")
 ELEMENTS = "elements"  # the space of sets
 KEPT = "gallery_"  # columns with the embeddings themselves
-_PARTS = {
-    POINT: ("mean",),
-    GAUSSIAN: ("mean", "log_variance"),
-    SET: ("elements",),
-}
+_PARTS = {POINT: ("mean",), GAUSSIAN: ("mean", "log_variance"), SET: ("elements",)}
 
 
 _LARGEST_LOG = float(np.log(np.finfo(np.float32).max))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.insertion import Probed, put_there
-from zoo.confidence.scores import DEPTH, beside_the_first, reached_ranks
+from zoo.confidence.scores import DEPTH, agreement, reached_ranks
 from zoo.embeddings import EmbeddingLike
 from zoo.embeddings.arrays import as_arrays, length, take
 from zoo.search import plan, scoring
@@ -62,18 +62,18 @@ class Searchable:
         top = scoring.sign(self.similarity) * top
         beside = ()
         if ids is not None and self.own_space is not None:
-            beside = self._beside_the_first(np.asarray(ids)[:, :depth], copies, answers)
+            beside = self._agreement(np.asarray(ids)[:, :depth], copies, answers)
         return QueryScores(top, *self.over_the_gallery(queries), len(self), *beside)
 
-    def _beside_the_first(self, ids, copies, answers=None):
-        """Of answers, `(queries, k)` ids, what `beside_the_first` gives of their vectors."""
+    def _agreement(self, ids, copies, answers=None):
+        """Of answers, `(queries, k)` ids, what `agreement` gives of their vectors."""
         centre = self.centre
         answers = answers or (lambda rows: self.answer_vectors(ids[rows]))
         found = np.empty((len(ids), len(reached_ranks(ids.shape[1]))))
         is_copy = np.zeros(ids.shape, bool)
         for start in range(0, len(ids), _QUERIES):
             rows = slice(start, start + _QUERIES)
-            found[rows], is_copy[rows] = beside_the_first(answers(rows), centre, copies)
+            found[rows], is_copy[rows] = agreement(answers(rows), centre, copies)
         return found, is_copy
 
     @reads
@@ -139,8 +139,7 @@ class Searchable:
 
 
 def _read_once(index, ids, dim):
-    """A function of a slice of the probes to their answers' vectors, which are read three times; a
-    slice is kept at a time."""
+    """A function of a slice of the probes to their answers' vectors, which are read three times."""
     kept, are_few = {}, 4 * ids.size * dim <= _KEPT_BYTES
 
     def answers(part):

@@ -37,8 +37,7 @@ class SharedLock:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Keeps readers and other writers out while the block runs; a RuntimeError if this thread
-        is reading."""
+        """Keeps readers and other writers out; a RuntimeError if this thread is reading."""
         if getattr(self._own, "writes", False):
             yield
             return
