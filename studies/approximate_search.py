@@ -100,13 +100,7 @@ def scores_of(queries, gallery, settings, with_sigma):
 
 
 def measure(encoded, scores, settings):
-    """COCO's benchmark where its files are given, else retrieval on the whole split.
-
-    Args:
-        encoded: an `EncodedSplit`.
-        scores: of all pairs, or `(i2t, t2i)`, which an index gives each in its own way.
-        settings: a `Settings`.
-    """
+    """COCO's benchmark where its files are given, else retrieval on the whole split."""
     records = encoded.records
     directions = scores if isinstance(scores, tuple) else (scores, None)
 

@@ -40,12 +40,7 @@ def rsum_of_coco(truth):
 
 
 def whole_split(metric, smaller=SMALLER):
-    """Both directions over all images of the split by each run's own similarity.
-
-    Args:
-        metric: one of `SHORT`.
-        smaller: names of results of smaller galleries, a run with one of which has no such number.
-    """
+    """Both directions over all images of the split by each run's own similarity."""
 
     def value(direction):
         return lambda metrics: _of_whole(metrics, smaller)[f"{direction}_{metric}"]

@@ -119,12 +119,7 @@ def triplets_of(records, threshold, num_regions):
 
 
 def measure(model, records, triplets, size, triplets_at_once=64):
-    """What a model says of crops and captions A and C of each triplet.
-
-    Returns:
-        A dict: `similarity` `(n, 2, 2)`, of crop A, C (rows) with caption A, C (columns); for
-        Gaussians also `crops` and `captions`, their uncertainties, each `(n, 2)`.
-    """
+    """What a model says of crops and captions A and C of each triplet."""
     found = {"similarity": [], "crops": [], "captions": []}
     for start in range(0, len(triplets), triplets_at_once):
         some, pictures = triplets[start : start + triplets_at_once], []

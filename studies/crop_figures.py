@@ -31,28 +31,7 @@ _ON_COLOUR = ("white", "black", "black")  # letters on the palette's first three
 
 
 def crop_figures(table):
-    """The figures of a run of the experiment.
-
-    ```python
-    row = {"largest_area": 0.1, "triplets": 10}
-    row["selection"] = {"crop_a": 0.6, "crop_c": 0.7, "caption_a": 0.7, "caption_c": 0.6}
-    figures = crop_figures([row])
-    ```
-
-    Args:
-        table: `crop_triplets` of the metrics of `studies/crop_ambiguity.py`: rows with
-            `largest_area`, `triplets` and, where there are triplets, `selection`, and of Gaussians
-            `mean_uncertainty`.
-
-    Returns:
-        `{name: matplotlib figure}`: `selection_accuracy` (table 4), of Gaussians also
-        `mean_uncertainty` (figure 2). Bars are 95 % Wilson intervals.
-
-    Raises:
-        ValueError: if no row has triplets.
-
-    Reference: Pishdad et al., 2022, section 4.6.
-    """
+    """The figures of a run of the experiment."""
     rows = [row for row in table if row["triplets"]]
     if not rows:
         raise ValueError("`table` must have triplets at some area; received none")
@@ -70,17 +49,7 @@ def crop_sheet(
     image_uncertainty: np.ndarray,
     caption_uncertainty: np.ndarray,
 ) -> Figure:
-    """One row a picture: the places of A, B and C, and the uncertainties of A and C.
-
-    Args:
-        pictures: `r` arrays `(height, width, 3)`, 0 … 255.
-        boxes: `(r, 3, 4)`, (x, y, width, height) of A, B and C in pixels.
-        captions: `r` pairs of captions, A and "A and B".
-        image_uncertainty, caption_uncertainty: `(r, 2)`, of A and C.
-
-    Returns:
-        A matplotlib figure.
-    """
+    """One row a picture: the places of A, B and C, and the uncertainties of A and C."""
     rows = len(pictures)
     figure = new_figure(9.2, 1.75 * rows)
     grid = figure.add_gridspec(rows, 2, width_ratios=[1.6, 7.6])

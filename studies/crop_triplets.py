@@ -23,28 +23,7 @@ class CropTriplet(NamedTuple):
 def crop_triplets(
     records: Records, sizes: np.ndarray, largest: float = 1.0, num_regions: int = 10
 ) -> list[CropTriplet]:
-    """One triplet of every picture that has one.
-
-    A is the largest of the `num_regions` largest regions below an area, B the one of the others
-    that overlaps A least, C the box around both. Of equals, the first in the file. C shows more
-    than A, so more captions fit it; "A and B" says more than A, so it fits fewer pictures.
-
-    Args:
-        records: with `caption_boxes`, such as Visual Genome's. Boxes are cut to their pictures,
-            and what is left without an area is no region.
-        sizes: `(N, 2)`, width and height of the pictures in pixels.
-        largest: regions above this share of their picture's area do not count.
-        num_regions: how many are looked at, at least 2.
-
-    Returns:
-        A list of `CropTriplet`, by picture.
-
-    Raises:
-        ValueError: if there are no boxes, or the numbers are not as above.
-
-    Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
-        Representations", 2022, the controlled experiment on Visual Genome.
-    """
+    """One triplet of every picture that has one."""
     if records.caption_boxes is None:
         raise ValueError("`records` must have boxes of their captions; received none")
     if not largest > 0 or num_regions < 2:

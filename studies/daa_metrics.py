@@ -7,25 +7,7 @@ from zoo.metrics.semantic_precision import agreement, checked, row_pairs
 
 
 def semantic_precision_at(similarity, semantic, depths, block_size=None):
-    """ASP among the N items of each query that are semantically nearest, for several N.
-
-    The N items are a gallery of their own: both rankings are of them alone. Of items that tie at
-    the end of the N, those that come first in the gallery are taken.
-
-    Args:
-        similarity, semantic, block_size: of `zoo.metrics.average_semantic_precision`.
-        depths: the N, each at least 1; what is above the size of the gallery is all of it.
-
-    Returns:
-        A dict: `i2t` and `t2i`, lists of fractions, one a depth.
-
-    Raises:
-        ValueError: as that, and if a depth is below 1.
-
-    Relations: with N the size of the gallery it is `zoo.metrics.average_semantic_precision`.
-
-    Reference: DAA (Li et al., NeurIPS 2022), section 5.4 and figure 3.
-    """
+    """ASP among the N items of each query that are semantically nearest, for several N."""
     if not len(depths) or min(depths) < 1:
         raise ValueError(f"`depths` must be whole numbers of 1 and above; received {depths}")
     similarity, semantic = checked(similarity, semantic)
@@ -45,17 +27,7 @@ def _one_direction(similarity, semantic, block_size, depths):
 
 
 def pairs_above(semantic, thresholds, block_size=None):
-    """How many pairs of an image and a caption have a semantic score above each threshold.
-
-    Args:
-        semantic, block_size: of `zoo.metrics.average_semantic_precision`.
-        thresholds: the scores.
-
-    Returns:
-        A list of whole numbers.
-
-    Reference: DAA (Li et al., NeurIPS 2022), figure 1 (b).
-    """
+    """How many pairs of an image and a caption have a semantic score above each threshold."""
     thresholds = np.asarray(thresholds, float)
     counts = np.zeros(len(thresholds), int)
     for _, rows in row_blocks(as_similarity(semantic), block_size, name="semantic"):

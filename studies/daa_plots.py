@@ -10,25 +10,7 @@ from zoo.plots.style import DIRECTIONS, GREY, MARKERS, PALETTE, new_figure, styl
 
 @styled
 def positives_plot(thresholds, counts, annotated):
-    """The number of pairs above each semantic score, beside that of the annotated pairs.
-
-    ```python
-    figure = positives_plot([0.1, 0.3], [9000, 400], annotated=100)
-    ```
-
-    Args:
-        thresholds: `(n,)` scores.
-        counts: `(n,)`, of `studies.daa_metrics.pairs_above`.
-        annotated: the number of annotated pairs.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: if the lengths differ.
-
-    Reference: DAA (Li et al., NeurIPS 2022), figure 1 (b).
-    """
+    """The number of pairs above each semantic score, beside that of the annotated pairs."""
     if len(thresholds) != len(counts):
         raise ValueError(
             f"`counts` must be as many as `thresholds`, {len(thresholds)}; received {len(counts)}"
@@ -45,21 +27,7 @@ def positives_plot(thresholds, counts, annotated):
 
 @styled
 def precision_at_plot(depths, precisions):
-    """ASP among the N semantically nearest items, one panel a direction, one curve a system.
-
-    ```python
-    figure = precision_at_plot([5, 50], {"base": {"i2t": [0.7, 0.6], "t2i": [0.7, 0.5]}})
-    ```
-
-    Args:
-        depths: `{"i2t": N, "t2i": N}`, or the same N of both.
-        precisions: `{system: result of studies.daa_metrics.semantic_precision_at}`.
-
-    Returns:
-        A matplotlib figure.
-
-    Reference: DAA (Li et al., NeurIPS 2022), figure 3.
-    """
+    """ASP among the N semantically nearest items, one panel a direction, one curve a system."""
     figure = new_figure(9.0, 3.4)
     axes = figure.subplots(1, 2, sharey=True)
     for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
@@ -76,21 +44,7 @@ def precision_at_plot(depths, precisions):
 
 @styled
 def asp_curves(histories: Mapping) -> Figure:
-    """ASP over the epochs, one panel a direction, one curve a system.
-
-    ```python
-    figure = asp_curves({"base": {"val_i2t_asp": [50, 55], "val_t2i_asp": [51, 56]}})
-    ```
-
-    Args:
-        histories: `{system: history}`, as `zoo.training.read_history` gives them. Epochs without
-            the value are left out.
-
-    Returns:
-        A matplotlib figure.
-
-    Reference: DAA (Li et al., NeurIPS 2022), figure 4.
-    """
+    """ASP over the epochs, one panel a direction, one curve a system."""
     figure = new_figure(9.0, 3.4)
     axes = figure.subplots(1, 2, sharey=True)
     for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):

@@ -11,22 +11,7 @@ CELL = 0.95  # inches
 
 
 def choose(pairs, matrix, annotated, shown):
-    """The caption whose retrieved sets differ most in meaning though all runs are right at once.
-
-    Both sets of the paper's figure have the annotated image first, so that Recall@K and AP are the
-    same; of such captions it is the one with the largest difference between the runs' mean
-    semantic scores of the first `shown` images. Where no caption has it first in all runs, it is
-    one of all captions.
-
-    Args:
-        pairs: `{run: (images, captions) similarities}`, read by rows of captions.
-        matrix: `(images, captions)` semantic scores, likewise.
-        annotated: function from a caption's index to the images that are annotated for it.
-        shown: how many images are looked at.
-
-    Returns:
-        `(caption, {run: its first images}, {run: their scores})`.
-    """
+    """The caption whose retrieved sets differ most in meaning though all runs are right at once."""
     best = None
     by_caption = {name: scores.transposed() for name, scores in pairs.items()}
     meaning = matrix.transposed()
@@ -48,14 +33,7 @@ def choose(pairs, matrix, annotated, shown):
 
 @styled
 def draw(caption, found, values, picture, annotated):
-    """One block of pictures a run, the best first, the CIDEr of each below it.
-
-    Args:
-        caption: the query.
-        found, values: of `choose`.
-        picture: function from an image's index to its pixels.
-        annotated: the images that are annotated for the caption; their score is green and bold.
-    """
+    """One block of pictures a run, the best first, the CIDEr of each below it."""
     shown = len(next(iter(found.values())))
     rows = -(-shown // COLUMNS)
     figure = new_figure(CELL * COLUMNS, len(found) * (rows * (CELL + 0.2) + 0.35) + 0.5)

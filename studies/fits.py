@@ -65,15 +65,7 @@ def main(argv=None):
 
 
 class People:
-    """The model's answers to the third caption of each photo, and what fits them.
-
-    Args:
-        data: `Encoded` photos.
-        model: the name of a preset or a run, which encoded them.
-        probes: its `Probes`.
-        judged: `(N, N)`, of `Judgments.matrix`; None where nobody judged: true is the oracle's.
-        hubs: of `HUBS`.
-    """
+    """The model's answers to the third caption of each photo, and what fits them."""
 
     def __init__(self, data, model, probes, judged=None, hubs="auto"):
         self.data, self.model, self.probes = data, from_preset(model), probes

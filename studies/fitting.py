@@ -14,24 +14,15 @@ PENALTY = 1e-4
 
 
 class Points(NamedTuple):
-    """Photos and captions of a split as the points of a model.
+    """Photos and captions of a split as the points of a model."""
 
-    Attributes:
-        images, captions: `(N, dim)` and `(M, dim)`, unit vectors.
-        spreads: the model's own Σσ² of the images `(N,)` and of the captions `(M,)`, or None.
-        sentences: `(M, width)`, unit vectors of the captions by the frozen sentence encoder.
-        owners: `(M,)`, the row of each caption's photo.
-        names: N files, relative to the folder of the data.
-        texts: M captions.
-    """
-
-    images: np.ndarray
-    captions: np.ndarray
+    images: np.ndarray  # `(N, dim)` and `(M, dim)`, unit vectors
+    captions: np.ndarray  # `(N, dim)` and `(M, dim)`, unit vectors
     spreads: tuple[np.ndarray, np.ndarray] | None
     sentences: np.ndarray
-    owners: np.ndarray
-    names: list[str]
-    texts: list[str]
+    owners: np.ndarray  # `(M,)`, the row of each caption's photo
+    names: list[str]  # N files, relative to the folder of the data
+    texts: list[str]  # M captions
 
     @classmethod
     def of(cls, name, data_dir, split):
@@ -64,16 +55,7 @@ class Points(NamedTuple):
         return found
 
     def features(self, rows, images, table):
-        """What the oracle reads of some captions and images, `(Q, B, 3)`.
-
-        The greatest and the second cosine of the caption's sentence vector with the captions of the
-        image, itself excepted, and the cosine of both points.
-
-        Args:
-            rows: Q captions.
-            images: B images.
-            table: of `table()`.
-        """
+        """What the oracle reads of some captions and images, `(Q, B, 3)`."""
         columns = table[images]
         cosines = self.sentences[rows] @ self.sentences[columns.ravel()].T
         cosines = cosines.reshape(len(rows), *columns.shape)
@@ -84,21 +66,13 @@ class Points(NamedTuple):
 
 
 class Half(NamedTuple):
-    """A gallery of half of the photos, and the judged captions of these photos.
+    """A gallery of half of the photos, and the judged captions of these photos."""
 
-    Attributes:
-        questions: `(Q,)`, rows of captions.
-        gallery: `(N,)`, rows of photos.
-        people: `(Q, N)`, 1 and 0 as judged, 1 for the caption's own photo, else NaN.
-        likely: `(Q, N)`, the oracle's probability, of judgments in the other half; 1 for its own.
-        oracle: the `Logistic` of `Points.features`.
-    """
-
-    questions: np.ndarray
-    gallery: np.ndarray
-    people: np.ndarray
+    questions: np.ndarray  # `(Q,)`, rows of captions
+    gallery: np.ndarray  # `(N,)`, rows of photos
+    people: np.ndarray  # `(Q, N)`, 1 and 0 as judged, 1 for the caption's own photo, else NaN
     likely: np.ndarray
-    oracle: Logistic
+    oracle: Logistic  # the `Logistic` of `Points.features`
 
     @property
     def counts(self):
@@ -107,13 +81,7 @@ class Half(NamedTuple):
 
 
 def halves(points, judgments, seed):
-    """Both halves of a split's photos, each with an oracle of the other.
-
-    Args:
-        points: `Points` of the judged split.
-        judgments: `studies.judgments.Judgments`.
-        seed: of the halves.
-    """
+    """Both halves of a split's photos, each with an oracle of the other."""
     row = {name: place for place, name in enumerate(points.names)}
     caption = {
         pair: place for place, pair in enumerate(zip(points.owners, points.texts, strict=True))

@@ -12,30 +12,18 @@ FILE = "judgments.csv"
 
 
 class Judged(NamedTuple):
-    """A pair of a caption and a photo that somebody judged.
+    """A pair of a caption and a photo that somebody judged."""
 
-    Attributes:
-        caption: the text.
-        own: the file of the photo that the caption is of.
-        image: the file of the photo that it was judged for.
-        grades: of the experts who were asked, from 1 to 4.
-        yes, no: how many of the crowd say so.
-    """
-
-    caption: str
-    own: str
-    image: str
-    grades: list
-    yes: int
-    no: int
+    caption: str  # the text
+    own: str  # the file of the photo that the caption is of
+    image: str  # the file of the photo that it was judged for
+    grades: list  # of the experts who were asked, from 1 to 4
+    yes: int  # how many of the crowd say so
+    no: int  # how many of the crowd say so
 
 
 def judged(folder: str | Path) -> list[Judged]:
-    """The rows of `judgments.csv` that somebody judged.
-
-    Raises:
-        InputError: if it is missing.
-    """
+    """The rows of `judgments.csv` that somebody judged."""
     path = Path(folder) / FILE
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
@@ -55,16 +43,10 @@ def judged(folder: str | Path) -> list[Judged]:
 
 
 class Grades(NamedTuple):
-    """One grade of a caption and a photo a row.
+    """One grade of a caption and a photo a row."""
 
-    Attributes:
-        own: `(G,)`, the file of the photo that the caption is of.
-        images: `(G,)`, the file of the photo that it was judged for.
-        values: `(G,)`, an expert's grade from 1 to 4, or the share of the crowd that says yes.
-    """
-
-    own: np.ndarray
-    images: np.ndarray
+    own: np.ndarray  # `(G,)`, the file of the photo that the caption is of
+    images: np.ndarray  # `(G,)`, the file of the photo that it was judged for
     values: np.ndarray
 
     @classmethod
@@ -79,28 +61,16 @@ class Grades(NamedTuple):
 
 
 class Judgments(NamedTuple):
-    """Pairs of a caption and a photo that people judged.
+    """Pairs of a caption and a photo that people judged."""
 
-    Attributes:
-        captions: `(P,)` strings.
-        own: `(P,)`, the file of the photo that each caption is of.
-        images: `(P,)`, the file of the photo that it was judged for.
-        fits: `(P,)` booleans: the experts' median grade is at least 3, or, where no expert was
-            asked, more of the crowd say yes than no.
-    """
-
-    captions: np.ndarray
-    own: np.ndarray
-    images: np.ndarray
+    captions: np.ndarray  # `(P,)` strings
+    own: np.ndarray  # `(P,)`, the file of the photo that each caption is of
+    images: np.ndarray  # `(P,)`, the file of the photo that it was judged for
     fits: np.ndarray
 
     @classmethod
     def read(cls, folder: str | Path) -> "Judgments":
-        """Reads `judgments.csv`.
-
-        Raises:
-            InputError: if it is missing.
-        """
+        """Reads `judgments.csv`."""
         found = []
         for row in judged(folder):
             fits = np.median(row.grades) >= 3 if row.grades else row.yes > row.no
@@ -110,10 +80,6 @@ class Judgments(NamedTuple):
     def matrix(self, own: list[str], images: list[str]) -> np.ndarray:
         """`(Q, N)`: 1 and 0 as judged, NaN where nobody did; a caption fits its own photo unless
         people say no.
-
-        Args:
-            own: Q files, whose captions are asked.
-            images: N files.
         """
         row = {name: place for place, name in enumerate(own)}
         column = {name: place for place, name in enumerate(images)}

@@ -18,11 +18,7 @@ def opened(name, data_dir=None, smoke=False):
 
 
 def gaussians(name, model, split):
-    """The `EncodedSplit`, which has to be one of Gaussians.
-
-    Raises:
-        InputError: if the run gives points, directions or sets.
-    """
+    """The `EncodedSplit`, which has to be one of Gaussians."""
     encoded = evaluation.encode(model, split.records, split.source)
     if "log_variance" not in encoded.images or "log_variance" not in encoded.captions:
         raise InputError(f"{name}: expected a run of Gaussians; found one without variances")

@@ -12,13 +12,7 @@ SIDES = ("image → text", "text → image")
 
 @styled
 def two_panels(images, image_labels, captions, caption_labels, names, plane, generic):
-    """Figure 5: images left, captions right, coloured by class, with the generic caption in red.
-
-    Args:
-        images, image_labels, captions, caption_labels, names: of `zoo.plots.ellipses.items_of`.
-        plane: a `Plane`.
-        generic: a Gaussian of one item.
-    """
+    """Figure 5: images left, captions right, coloured by class, with the generic caption in red."""
     figure = new_figure(10.4, 4.6)
     axes = figure.subplots(1, 2, sharex=True, sharey=True)
     classes = list(dict.fromkeys([*image_labels.tolist(), *caption_labels.tolist()]))
@@ -43,11 +37,7 @@ def two_panels(images, image_labels, captions, caption_labels, names, plane, gen
 
 @styled
 def sorted_variances(variances):
-    """Figure D.1: mean variance of each dimension, the largest first; a flat line is isotropic.
-
-    Args:
-        variances: `{run: {"images": (dim,), "captions": (dim,)}}`.
-    """
+    """Figure D.1: mean variance of each dimension, the largest first; a flat line is isotropic."""
     figure = new_figure(8.0, 3.6)
     axes = figure.subplots(1, 2)
     for axis, side in zip(axes, ("images", "captions"), strict=True):
@@ -61,12 +51,7 @@ def sorted_variances(variances):
 
 @styled
 def over_samples(drawn, free):
-    """Figure E.1: R-Precision over J, and what needs no samples as flat lines.
-
-    Args:
-        drawn: `{J: (i2t, t2i)}`.
-        free: `{name: (i2t, t2i)}`.
-    """
+    """Figure E.1: R-Precision over J, and what needs no samples as flat lines."""
     figure = new_figure(9.6, 3.8)
     axes = figure.subplots(1, 2)
     for side, (axis, title) in enumerate(zip(axes, SIDES, strict=True)):
@@ -84,11 +69,7 @@ def over_samples(drawn, free):
 
 @styled
 def by_zeta(found):
-    """Figure E.3: PMRP over ζ, a line a method.
-
-    Args:
-        found: `{run: {"i2t": three values, "t2i": …}}`.
-    """
+    """Figure E.3: PMRP over ζ, a line a method."""
     figure = new_figure(8.0, 3.6)
     axes = figure.subplots(1, 2)
     for axis, side, title in zip(axes, ("i2t", "t2i"), SIDES, strict=True):

@@ -209,11 +209,7 @@ def means(curves):
 
 
 def with_unknown(tokenizer, ids, count):
-    """Token ids with so many unknown words behind the last one, as far as there is room.
-
-    Raises:
-        InputError: if the tokenizer ends captions by a token of its own.
-    """
+    """Token ids with so many unknown words behind the last one, as far as there is room."""
     words = getattr(tokenizer, "word_ids", None)
     if words is None or words.special:
         raise InputError("figures 5 and F.1 append <unk>, which takes a tokenizer of whole words")

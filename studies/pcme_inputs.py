@@ -26,23 +26,14 @@ EACH = 3  # items at each end
 
 @dataclass(frozen=True)
 class Shown:
-    """A model with the split that figures show of it.
+    """A model with the split that figures show of it."""
 
-    Attributes:
-        model: a `DualEncoder` of Gaussians.
-        encoded: the `EncodedSplit`.
-        picture: function from an image's index to its pixels, or None.
-        items: how many images and captions an experiment encodes.
-        seed: of what is drawn at random.
-        measure: of uncertainty, for `zoo.embeddings.uncertainty`.
-    """
-
-    model: Any
-    encoded: Any
-    picture: Callable | None = None
-    items: int = 256
-    seed: int = 0
-    measure: str = "geometric_mean"
+    model: Any  # a `DualEncoder` of Gaussians
+    encoded: Any  # the `EncodedSplit`
+    picture: Callable | None = None  # function from an image's index to its pixels, or None
+    items: int = 256  # how many images and captions an experiment encodes
+    seed: int = 0  # of what is drawn at random
+    measure: str = "geometric_mean"  # of uncertainty, for `zoo.embeddings.uncertainty`
 
     def choose(self, count):
         """At most `items` of `count` positions, drawn at random, in order."""
@@ -51,11 +42,7 @@ class Shown:
 
 
 def erased_uncertainty(run, chosen, shares=ERASED):
-    """The uncertainty of some images with a square of each share of the area erased.
-
-    Each image loses squares around one place of its own, so that levels differ in size alone.
-    `(len(chosen), len(shares))`.
-    """
+    """The uncertainty of some images with a square of each share of the area erased."""
     pictures = tf.constant(np.stack([run.picture(index) for index in chosen]))
     key = step_seed(run.seed, 0)
     columns = [
@@ -88,11 +75,7 @@ def measured(run, side, inputs):
 
 @styled
 def corruption_plot(curves, measure):
-    """Mean uncertainty over the amount of corruption, one panel an experiment.
-
-    By title `(levels, values, x label)`: levels in percent, values `(items, levels)`. Bands are 95
-    % bootstrap intervals of the mean over the items.
-    """
+    """Mean uncertainty over the amount of corruption, one panel an experiment."""
     figure = new_figure(3.9 * len(curves), 3.6)
     axes = figure.subplots(1, len(curves), squeeze=False)[0]
     for number, (axis, (title, curve)) in enumerate(zip(axes, curves.items(), strict=True)):
@@ -118,18 +101,7 @@ def words_of(captions):
 
 
 def tf_idf(lines, bins):
-    """By bin, the TF-IDF of the words that it has more often than the captions at large.
-
-    tf is the share of the bin's words, idf is log(M / number of captions with the word). Words that
-    are equally frequent in all bins, such as "the", and words of all M captions are left out.
-    `lines` are the words of each caption, `bins` `(M,)` whole numbers from 0.
-
-    ```python
-    tf_idf([["red", "bird"], ["bird"]], [0, 1])[0]  # {"red": 0.35}
-    ```
-
-    Reference: PCME (Chun et al., CVPR 2021), supplementary F.2.
-    """
+    """By bin, the TF-IDF of the words that it has more often than the captions at large."""
     captions_with = Counter(word for line in lines for word in set(line))
     overall = Counter(word for line in lines for word in line)
     size = overall.total()

@@ -23,33 +23,20 @@ KNOWS = ("σ", "entropy", "best score")
 
 
 class Answers(NamedTuple):
-    """What a model says of the judged captions over all photos.
+    """What a model says of the judged captions over all photos."""
 
-    Attributes:
-        scores: `(Q, N)`, similarities of captions and photos.
-        sigma: `(Q,)`, the captions' uncertainty, or None for points.
-        recall: R@1 of all captions, text → image, in percent.
-    """
-
-    scores: np.ndarray
-    sigma: np.ndarray | None
-    recall: float
+    scores: np.ndarray  # `(Q, N)`, similarities of captions and photos
+    sigma: np.ndarray | None  # `(Q,)`, the captions' uncertainty, or None for points
+    recall: float  # R@1 of all captions, text → image, in percent
 
 
 class Questions(NamedTuple):
-    """The judged captions of a split.
+    """The judged captions of a split."""
 
-    Attributes:
-        own: Q files, the photo of each caption; one caption a photo.
-        rows: `(Q,)`, rows of captions.
-        images: N files.
-        fits: `(Q, N)`, 1 and 0 as judged, NaN where nobody did.
-    """
-
-    own: list
-    rows: np.ndarray
-    images: list
-    fits: np.ndarray
+    own: list  # Q files, the photo of each caption; one caption a photo
+    rows: np.ndarray  # `(Q,)`, rows of captions
+    images: list  # N files
+    fits: np.ndarray  # `(Q, N)`, 1 and 0 as judged, NaN where nobody did
 
     @classmethod
     def of(cls, records, folder):
@@ -100,14 +87,7 @@ def asked(model, split, questions):
 
 
 def kendall(scores, questions, grades, variant, with_own):
-    """A function of how often each photo was drawn: Kendall's τ × 100, as CLIPScore computes it.
-
-    Args:
-        scores: `(Q, N)`.
-        questions, grades: `Questions`, `Grades`.
-        variant: `"c"` for the experts, `"b"` for the crowd.
-        with_own: whether a caption's own photo counts.
-    """
+    """A function of how often each photo was drawn: Kendall's τ × 100, as CLIPScore computes it."""
     row = {name: place for place, name in enumerate(questions.own)}
     column = {name: place for place, name in enumerate(questions.images)}
     kept = [

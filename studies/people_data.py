@@ -15,35 +15,19 @@ MODEL = "photos_pfe"
 
 
 class Encoded(NamedTuple):
-    """Photos and captions of a split.
+    """Photos and captions of a split."""
 
-    Attributes:
-        names: N files of photos.
-        images, captions: embeddings, dicts of arrays.
-        owners: `(M,)`, the row of each caption's photo.
-        texts: M captions.
-        sentences: `(M, dim)`, unit vectors of the sentence encoder.
-        similarity: the model's layer.
-    """
-
-    names: list[str]
-    images: dict
-    captions: dict
-    owners: np.ndarray
-    texts: list[str]
-    sentences: np.ndarray
-    similarity: object
+    names: list[str]  # N files of photos
+    images: dict  # embeddings, dicts of arrays
+    captions: dict  # embeddings, dicts of arrays
+    owners: np.ndarray  # `(M,)`, the row of each caption's photo
+    texts: list[str]  # M captions
+    sentences: np.ndarray  # `(M, dim)`, unit vectors of the sentence encoder
+    similarity: object  # the model's layer
 
     @classmethod
     def of(cls, folder, model=MODEL, split="test", cache=None):
-        """Encodes a split of Flickr8k, or reads it from the cache.
-
-        Args:
-            folder: of Flickr8k, with `pairs.csv`.
-            model: the name of a preset or a run.
-            split: `"train"`, `"validation"` or `"test"`.
-            cache: folder to keep arrays in, or None.
-        """
+        """Encodes a split of Flickr8k, or reads it from the cache."""
         photos = {}
         with open(Path(folder) / "pairs.csv", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):

@@ -81,16 +81,7 @@ def main(argv=None):
 
 
 def matches(split, annotations_dir=None):
-    """What is plausible: positions of captions for each image, of images for each caption.
-
-    Args:
-        split: a `zoo.data.Split`.
-        annotations_dir: with CxC's matches, of which those are taken whose items are in the split.
-
-    Returns:
-        `({image: captions}, {caption: images})`, lists of whole numbers; items that the
-        annotations do not know are missing.
-    """
+    """What is plausible: positions of captions for each image, of images for each caption."""
     records = split.records
     if annotations_dir is not None:
         image_row = {image: row for row, image in enumerate(records.image_ids.tolist())}

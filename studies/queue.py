@@ -12,31 +12,15 @@ from zoo.files import RunFolder
 
 
 class Task(NamedTuple):
-    """A run in a process of its own.
+    """A run in a process of its own."""
 
-    Attributes:
-        out: its run folder, which says whether it is finished; the log lies beside it.
-        command: of the process.
-        after: the run folder of a task that has to be finished before, or None.
-    """
-
-    out: Path
-    command: Sequence[str]
-    after: Path | None = None
+    out: Path  # its run folder, which says whether it is finished; the log lies beside it
+    command: Sequence[str]  # of the process
+    after: Path | None = None  # the run folder of a task that has to be finished before, or None
 
 
 def run_all(tasks: Sequence[Task], jobs: int = 1) -> None:
-    """Runs unfinished runs, several at a time, and writes the output of each into `OUT.log`.
-
-    Tasks that follow another begin when all that follow none have ended.
-
-    Args:
-        tasks: in the order to begin them.
-        jobs: processes at a time, which share the cores.
-
-    Raises:
-        InputError: if a run failed, after the others have ended.
-    """
+    """Runs unfinished runs, several at a time, and writes the output of each into `OUT.log`."""
     waiting = [task for task in tasks if not RunFolder(task.out).finished]
     threads = str(max(1, (os.cpu_count() or 1) // jobs))
     environment = {"TF_NUM_INTRAOP_THREADS": threads, **os.environ}

@@ -19,26 +19,15 @@ DIRECTIONS = ("i2t", "t2i")
 
 
 class Row(NamedTuple):
-    """One row of a table: a recipe's `main` with the flags that make it this row.
+    """One row of a table: a recipe's `main` with the flags that make it this row."""
 
-    Attributes:
-        main: of a module of `recipes/` or `studies/`.
-        flags: that make it this row.
-        after: `(flag, row)` where it begins with the finished run of another row of the same seed:
-            the flag that takes that run's folder, and the row's name.
-    """
-
-    main: object
-    flags: tuple[str, ...] = ()
+    main: object  # of a module of `recipes/` or `studies/`
+    flags: tuple[str, ...] = ()  # that make it this row
     after: tuple[str, str] | None = None
 
 
 class Column(NamedTuple):
-    """One column: its title, and functions of a run's results that give its numbers.
-
-    Several numbers are set in one cell, `1.2 ± 0.1 / 3.4 ± 0.2`. A run without them leaves the
-    cell empty: `value` may raise `KeyError`.
-    """
+    """One column: its title, and functions of a run's results that give its numbers."""
 
     title: str
     values: tuple
@@ -73,12 +62,7 @@ def common(settings):
 
 
 def publish(settings, *parts):
-    """Prints a table and writes it as `table.md`.
-
-    Args:
-        settings: a `TableSettings`.
-        *parts: texts in Markdown, one below the other.
-    """
+    """Prints a table and writes it as `table.md`."""
     text = "\n".join(parts)
     Written(settings.out).claim("table.md")
     write_text(settings.out / "table.md", text)
@@ -93,20 +77,7 @@ def folder(out, name, seed):
 
 
 def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
-    """Runs every row with every seed; finished runs are not repeated.
-
-    One run at a time is a call in this process; several have a process each.
-
-    Args:
-        rows: `{name: Row}`.
-        settings: a `TableSettings`.
-        common: flags of all rows.
-        folder: function `(out, name, seed)` that gives the folder of a run.
-        folds: what is held out in turn, each in a folder of its own; "" for what the rows say.
-
-    Raises:
-        InputError: if a run in a process of its own failed, after the others have ended.
-    """
+    """Runs every row with every seed; finished runs are not repeated."""
     tasks = []
     for seed in settings.seeds:
         for fold in folds:
@@ -141,17 +112,7 @@ def command_of(main):
 
 
 def markdown(rows, columns, settings, folder=folder, folds=("",)):
-    """The table of the finished runs in Markdown, means ± standard deviations over the seeds.
-
-    The deviation is that of the seeds' means over the folds, so it says nothing of the folds. A
-    column without any number is left out.
-
-    Args:
-        rows: names.
-        columns: `Column`s.
-        settings: a `TableSettings`.
-        folder, folds: as for `run_rows`.
-    """
+    """The table of the finished runs in Markdown, means ± standard deviations over the seeds."""
     cells, seeds = {}, {}
     for name in rows:
         found = finished(name, settings, folder, folds)

@@ -19,30 +19,16 @@ NUM_SAMPLES = 512
 
 @dataclass(frozen=True)
 class Algebra:
-    """Pairs of images, their mixes and their erased versions, encoded.
+    """Pairs of images, their mixes and their erased versions, encoded."""
 
-    Attributes:
-        first, second: `(pairs,)` indices of images.
-        embeddings: by name, `"first"`, `"second"`, `"mix"` and `"erased"` (of the first), a
-            Gaussian of all pairs as NumPy arrays in float64.
-        pictures: by the same names, uint8 `(pairs, height, width, 3)`.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
+    first: np.ndarray  # `(pairs,)` indices of images
+    second: np.ndarray  # `(pairs,)` indices of images
     embeddings: dict
-    pictures: dict
+    pictures: dict  # by the same names, uint8 `(pairs, height, width, 3)`
 
 
 def make(run):
-    """Mixes pairs of images of different labels and erases a part of the first.
-
-    Args:
-        run: a `studies.pcme_inputs.Shown` with pictures.
-
-    Raises:
-        InputError: if no drawn pair has two labels, or there are no pictures.
-    """
+    """Mixes pairs of images of different labels and erases a part of the first."""
     if run.picture is None:
         raise InputError("figure 8 mixes pictures; this run reads features")
     labels = run.encoded.records.image_labels
@@ -72,18 +58,7 @@ def make(run):
 
 
 def measure(algebra, plane, seed=0):
-    """Shares of areas and masses that lie in each other, for every pair of an `Algebra`.
-
-    Areas are compared in the `plane`; `seed` is of the points that shares are taken over.
-
-    Returns:
-        A dict of `(pairs,)` arrays, shares in percent: `mix_area`, of the mix's ellipse in the
-        intersection of both originals' ellipses, and `mix_area_control` in that of the next pair's
-        originals; `covered`, of the intersection by the mix, NaN where it is empty; `mix_mass` and
-        `mix_mass_control`, of the Gaussian in both 95 % regions of the whole space;
-        `original_in_erased`, `erased_in_original`, of the mass likewise; `wider_mix`,
-        `wider_erased`: whether log det Σ is above the originals' mean, the original's.
-    """
+    """Shares of areas and masses that lie in each other, for every pair of an `Algebra`."""
     generator = np.random.default_rng(seed)
     gaussians = algebra.embeddings
     noise = generator.standard_normal((NUM_SAMPLES, gaussians["mix"]["mean"].shape[1]))
@@ -124,11 +99,7 @@ def measure(algebra, plane, seed=0):
 
 @styled
 def algebra_plot(plane, mix, erased, pictures):
-    """One mixture and one erased image: their ellipses in the plane, and the pictures below.
-
-    The mixture is Gaussians of one each: first, mix, second; the erased one likewise: original,
-    erased. Pictures are two lists in the same orders.
-    """
+    """One mixture and one erased image: their ellipses in the plane, and the pictures below."""
     figure = new_figure(9.0, 6.0)
     grid = figure.add_gridspec(2, 6, height_ratios=[3.2, 1.3])
     panels = (
@@ -181,12 +152,7 @@ def mixed_and_erased(run):
 
 
 def inside(points, mean, variance, confidence=0.95):
-    """Whether points `(…, dim)` lie in the ellipsoid that holds a share of a Gaussian, `(…,)`.
-
-    ```python
-    inside(np.array([[0.0, 0.0], [9.0, 0.0]]), 0.0, 1.0)  # [True, False]
-    ```
-    """
+    """Whether points `(…, dim)` lie in the ellipsoid that holds a share of a Gaussian, `(…,)`."""
     squared = ((points - mean) ** 2 / variance).sum(axis=-1)
     return squared <= chi2.ppf(confidence, np.shape(points)[-1])
 

@@ -8,21 +8,7 @@ from zoo.metrics.statistics import finite
 
 
 def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
-    """The probability that one of the positives is greater than one of the negatives, ties half.
-
-    It is the area under the ROC curve: 1 tells all apart, 0.5 is random.
-
-    Args:
-        positives, negatives: `(P,)` and `(N,)` numbers, one each at least.
-
-    Returns:
-        A float in [0, 1].
-
-    Raises:
-        ValueError: if there is none of either, or a number is not finite.
-
-    Relations: Mann and Whitney's U over P·N.
-    """
+    """The probability that one of the positives is greater than one of the negatives, ties half."""
     positives, negatives = finite(positives, "positives"), finite(negatives, "negatives")
     if not len(positives) or not len(negatives):
         raise ValueError("`positives` and `negatives` must hold one number each at least")

@@ -9,17 +9,7 @@ SIDES = ("image → text", "text → image")
 
 
 def points(curves, settings, folds=("",)):
-    """What the finished runs reached.
-
-    Args:
-        curves: a `Curves`.
-        settings: a `TableSettings`.
-        folds: as for `run_rows`.
-
-    Returns:
-        `{title of a column: {line: (numbers, values)}}`, values `(numbers, directions, seeds)`,
-        NaN where a seed is missing; columns and lines without any run are left out.
-    """
+    """What the finished runs reached."""
     found = {}
     for column in map(seed_table.over_folds, curves.columns):
         for line, rows in curves.lines.items():
@@ -54,12 +44,7 @@ def _padded(row, count):
 
 @styled
 def plot(curves, found):
-    """One panel a metric and direction, one line a method; bars are standard deviations of seeds.
-
-    Args:
-        curves: a `Curves`.
-        found: of `points`, not empty.
-    """
+    """One panel per metric and direction, one line per method; bars are deviations of seeds."""
     figure = new_figure(7.6, 3.3 * len(found))
     grid = figure.subplots(len(found), len(SIDES), squeeze=False)
     for axes, (title, lines) in zip(grid, found.items(), strict=True):

@@ -15,23 +15,7 @@ _SHAKE = 0.04  # of a box's edges, relative to its size: nobody draws the same b
 
 
 def describe_birds(root, out, split="test", seed=0, phrases_per_bird=3):
-    """Writes phrases about the birds of those scenes that show several.
-
-    `region_descriptions.json` and `VG_100K/ID.jpg`, which `zoo.data.visual_genome.load` reads.
-
-    Args:
-        root: a folder of `toy_scenes.generate`.
-        out: the folder to make. It must not exist, be empty, or hold this very set.
-        split: Karpathy's.
-        seed: of the words and the boxes.
-        phrases_per_bird: how often each bird is described, in other words each time.
-
-    Returns:
-        The folder, a `pathlib.Path`.
-
-    Raises:
-        InputError: if the folder holds anything else, or `root` no scenes.
-    """
+    """Writes phrases about the birds of those scenes that show several."""
     layout = root / "coco"
     records = coco.load(
         layout / "annotations" / "dataset_coco.json", layout, split=split, verbose=False

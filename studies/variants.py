@@ -6,31 +6,19 @@ from studies.seed_table import Row
 
 
 class Sweep(NamedTuple):
-    """One table, or one figure, of a paper.
+    """One table, or one figure, of a paper."""
 
-    Attributes:
-        rows: `{name: Row}`.
-        columns: `Column`s that the paper prints; those of a run without them are left out.
-        curves: what the paper draws, or None: a `Curves`.
-    """
-
-    rows: dict
-    columns: tuple = ()
-    curves: "Curves | None" = None
+    rows: dict  # `{name: Row}`
+    columns: tuple = ()  # `Column`s that the paper prints; those of a run without them are left out
+    curves: "Curves | None" = None  # what the paper draws, or None: a `Curves`
 
 
 class Curves(NamedTuple):
-    """Metrics over a number that the rows vary.
+    """Metrics over a number that the rows vary."""
 
-    Attributes:
-        label: of that number.
-        lines: `{name of a line: [(number, name of a row), …]}`.
-        columns: `Column`s, one panel each.
-    """
-
-    label: str
-    lines: dict
-    columns: tuple
+    label: str  # of that number
+    lines: dict  # `{name of a line: [(number, name of a row), …]}`
+    columns: tuple  # `Column`s, one panel each
 
 
 def rows_of(main, variants):

@@ -33,18 +33,7 @@ class DocstringBoxes(griffe.Extension):
 
 
 def boxed(text):
-    """A docstring whose named parts are indented blocks.
-
-    ```python
-    boxed("Reference: a paper.")  # "Reference:\\n    a paper."
-    ```
-
-    Args:
-        text: the docstring, cleaned of its own indentation.
-
-    Returns:
-        The text; what a box of `LISTS` names is a list.
-    """
+    """A docstring whose named parts are indented blocks."""
     lines, box = [], None
     for line in text.splitlines():
         begin = _BEGIN.match(line)

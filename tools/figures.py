@@ -1,4 +1,4 @@
-"""Writes the figures that several pages show, from the presets' cards.
+"""Writes the figures that pages show, from the presets' cards.
 
     python -m tools.figures            # `make figures`
     python -m tools.figures --check    # exit code 2 where a page differs
@@ -68,10 +68,9 @@ def sizes_table() -> str:
 
 def pages() -> dict[Path, str]:
     """What every generated page and card should hold."""
-    found, presets = {}, presets_table()
-    for name in ("README.md", "docs/index.md"):
-        path = ROOT / name
-        found[path] = between(path, "presets", presets)
+    found = {}
+    path = ROOT / "README.md"
+    found[path] = between(path, "presets", presets_table())
     path = ROOT / "docs" / "models" / "hosted.md"
     found[path] = between(path, "sizes", sizes_table())
     for name, card in list_presets().items():
@@ -81,11 +80,7 @@ def pages() -> dict[Path, str]:
 
 
 def between(path: Path, name: str, text: str) -> str:
-    """A page with `text` between its two marks.
-
-    Raises:
-        InputError: if it lacks one.
-    """
+    """A page with `text` between its two marks."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     page = path.read_text(encoding="utf-8")
     if page.count(begin) != 1 or page.count(end) != 1:

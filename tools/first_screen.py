@@ -58,11 +58,7 @@ def main(argv=None):
 
 
 def save_both(figure, path, dpi=150):
-    """Saves a figure as `path`, and as `…_dark.png` beside it; it is dark afterwards.
-
-    Returns:
-        Both paths.
-    """
+    """Saves a figure as `path`, and as `…_dark.png` beside it; it is dark afterwards."""
     path = Path(path)
     save(figure, path, dpi=dpi)
     darken(figure)
@@ -72,12 +68,7 @@ def save_both(figure, path, dpi=150):
 
 
 def cross_fitted(retriever, seed):
-    """`(probability, right)` of the probes' captions, each half calibrated by the other.
-
-    Args:
-        retriever: over images.
-        seed: of the halves, which divide images and not captions of one.
-    """
+    """`(probability, right)` of the probes' captions, each half calibrated by the other."""
     probes, index = retriever.probes, retriever.index
     order = np.random.default_rng(seed).permutation(len(probes.image_labels))
     halves = []
@@ -115,12 +106,7 @@ def square(path, answered):
 
 @styled
 def draw(rows, probability, right):
-    """The figure.
-
-    Args:
-        rows: for each question its `Answer` and the pixels of the pictures found.
-        probability, right: of held-out questions, `(Q,)`.
-    """
+    """The figure."""
     figure = new_figure(11.0, 4.3)
     left, side = figure.subfigures(1, 2, width_ratios=(2.3, 1.0))
     grid = left.add_gridspec(len(rows), TOP + 1, width_ratios=[1.25] + [1.0] * TOP)

@@ -28,20 +28,13 @@ SECONDS = 180  # of computing, and ten times as many by the clock: then a fork i
 
 
 class Mutant(NamedTuple):
-    """One planted error.
+    """One planted error."""
 
-    Attributes:
-        paper: whose code it is in.
-        file: of the tree.
-        old, new: what stands there once, and what takes its place.
-        tests: files or tests, relative to `tests`, that should catch it.
-    """
-
-    paper: str
-    file: str
-    old: str
-    new: str
-    tests: tuple
+    paper: str  # whose code it is in
+    file: str  # of the tree
+    old: str  # what stands there once, and what takes its place
+    new: str  # what stands there once, and what takes its place
+    tests: tuple  # files or tests, relative to `tests`, that should catch it
 
 
 def main(argv=None):
@@ -77,13 +70,7 @@ def main(argv=None):
 
 
 def summary(mutants, survivors, catchers):
-    """Lines: caught of each paper's errors, of all, what survives, and the files that catch most.
-
-    Args:
-        mutants: all that were tried.
-        survivors: those of them that no test caught.
-        catchers: the file of each test that caught one; "" is an error on import.
-    """
+    """Lines: caught errors by paper, of all, what survives, and the files that catch most."""
     tried, left = Counter(m.paper for m in mutants), Counter(m.paper for m in survivors)
     lines = [f"{paper}: {tried[paper] - left[paper]} of {tried[paper]}" for paper in tried]
     share = 100 * len(catchers) / max(len(mutants), 1)
@@ -94,11 +81,7 @@ def summary(mutants, survivors, catchers):
 
 
 def read(path):
-    """The list of planted errors.
-
-    Raises:
-        ValueError: if what an error replaces does not stand once in its file.
-    """
+    """The list of planted errors."""
     mutants = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
         mutant = Mutant(**{**entry, "tests": tuple(entry["tests"])})

@@ -23,21 +23,13 @@ if RECIPES not in sys.path:
 
 
 class System(NamedTuple):
-    """A recipe's settings for some builders.
+    """A recipe's settings for some builders."""
 
-    Attributes:
-        title: of the row.
-        builders: names in `zoo.models`.
-        recipe: the script.
-        flags: what makes the real data's command of it.
-        settings: the module that has `Settings`, if another.
-    """
-
-    title: str
-    builders: tuple
-    recipe: str
-    flags: str
-    settings: str | None = None
+    title: str  # of the row
+    builders: tuple  # names in `zoo.models`
+    recipe: str  # the script
+    flags: str  # what makes the real data's command of it
+    settings: str | None = None  # the module that has `Settings`, if another
 
 
 COCO = "--data-dir coco"

@@ -29,19 +29,12 @@ COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 
 
 class Sentence(NamedTuple):
-    """One entry of the file.
+    """One entry of the file."""
 
-    Attributes:
-        source: paper and place, as settings name it.
-        text: the words there; "…" stands for words left out.
-        settings: names, or `name=value` for that value alone.
-        note: what the words leave open.
-    """
-
-    source: str
-    text: str
-    settings: tuple
-    note: str = ""
+    source: str  # paper and place, as settings name it
+    text: str  # the words there; "…" stands for words left out
+    settings: tuple  # names, or `name=value` for that value alone
+    note: str = ""  # what the words leave open
 
 
 def sentences():
@@ -56,11 +49,7 @@ def sources(source):
 
 
 def found(commands):
-    """`{(source, name): {value: [title]}}` of the settings; the source of ours is "".
-
-    Args:
-        commands: `[(title, settings)]`, instances or classes of settings.
-    """
+    """`{(source, name): {value: [title]}}` of the settings; the source of ours is ""."""
     every_run = {field.name for field in dataclasses.fields(RunSettings)} | OF_DAA | NO_SETTINGS
     values = {}
     for title, settings in commands:
@@ -82,11 +71,7 @@ def found(commands):
 
 
 def rows(values):
-    """`[(sentence, name, {value: [title]})]`, one for each setting that a sentence names.
-
-    Raises:
-        ValueError: if a source's setting has no sentence, or a sentence no setting.
-    """
+    """`[(sentence, name, {value: [title]})]`, one for each setting that a sentence names."""
     of = []
     open_ones = {(*key, value) for key, by in values.items() if key[0] for value in by}
     for sentence in sentences():
@@ -113,15 +98,7 @@ def rows(values):
 
 
 def table(commands, shown):
-    """The table as CSV: one line per value of a setting, with the place that prints it.
-
-    The paper of a value that no paper and no released code prints is "ours". The note of a paper's
-    sentence says what its words leave open; of released code, file and option are the note.
-
-    Args:
-        commands: as in `found`.
-        shown: writes a value.
-    """
+    """The table as CSV: one line per value of a setting, with the place that prints it."""
     values, text = found(commands), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

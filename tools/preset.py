@@ -45,13 +45,7 @@ def main(argv=None):
 
 
 def card_of(folder, model, about):
-    """What the card of a run's model says.
-
-    Args:
-        folder: a finished `RunFolder`.
-        model: its model.
-        about: what the run does not know, see `ABOUT`.
-    """
+    """What the card of a run's model says."""
     settings, results = folder.config["settings"], folder.metrics
     own = next(iter(results["retrieval"].values()))
     return {
@@ -74,13 +68,7 @@ def card_of(folder, model, about):
 
 
 def said_by(probes, similarity, encoded):
-    """What a preset's probes give of the test gallery, for its card: by direction a dict.
-
-    Args:
-        probes: the `zoo.confidence.Probes` of the preset.
-        similarity: of its model.
-        encoded: the `EncodedSplit` of the test.
-    """
+    """What a preset's probes give of the test gallery, for its card: by direction a dict."""
     said = {}
     for direction in DIRECTIONS:
         confidence = calibrated(probes, similarity, encoded, direction)

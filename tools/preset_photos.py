@@ -88,11 +88,7 @@ def main(argv=None):
 
 
 def write_table(data, folder):
-    """`pairs.csv` of what is trained on and held out, with links to the photos.
-
-    Raises:
-        InputError: if the data are not there.
-    """
+    """`pairs.csv` of what is trained on and held out, with links to the photos."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, place in (("flickr8k", "flickr8k"), ("coco", "coco_subset/images")):
         if not (data / place).is_dir():
@@ -189,12 +185,7 @@ def save(settings, options):
 
 
 def smaller(probes, seed):
-    """Probes in less room on the disk: 1,650 captions, and log variances in steps of 1/8.
-
-    All captions of the whole images, by which images that ask are judged, and one of each of other
-    images. Images of which no caption is left ask for nothing and go. A variance is then right to
-    6 %, and its total over hundreds of dimensions much better.
-    """
+    """Probes in less room on the disk: 1,650 captions, and log variances in steps of 1/8."""
     rng = np.random.default_rng(seed)
     owners = probes.caption_images
     is_whole = probes.whole[owners]
@@ -219,13 +210,7 @@ def smaller(probes, seed):
 
 
 def measured(model, folder, probes):
-    """Retrieval on the test photos of a run, and what the probes say of it, for the card.
-
-    Args:
-        model: a `DualEncoder` that has the run's networks.
-        folder: the `RunFolder`.
-        probes: the model's.
-    """
+    """Retrieval on the test photos of a run, and what the probes say of it, for the card."""
     split = datasets.open(folder.data, "test")
     started = training.Run(folder)
     started.read_features(*[_recipe().stored(split, model)] * 3)
