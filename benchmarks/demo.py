@@ -36,7 +36,6 @@ def main():
 
         built = page.build(_gallery(private))
         address = page.launch(built, wait=False, quiet=True)
-        built.service.quality.curves()  # or it would be measured meanwhile
         try:
             return [
                 _start(),
@@ -124,7 +123,7 @@ def _gallery(folder):
     """Toy Birds' test images, each many times with a little noise in its embedding."""
     from demo import sources
 
-    gallery, _ = sources.load("toy_birds_pfe", cache=folder)
+    gallery = sources.load("toy_birds_pfe", cache=folder)
     rng = np.random.default_rng(SEED)
     rows = np.arange(IMAGES) % len(gallery.image_names)
     images = gallery.take("images", rows)
@@ -154,7 +153,6 @@ def _one_by_one(service, address):
         ),
         "image, the function": lambda _: service.find_captions(image),
         "image, through the API": lambda _: client.predict(image=file, api_name="/find_captions"),
-        "erase a region, the function": lambda _: service.erase_region(image),
     }
     for name, call in calls.items():
         for text in captions[:5]:

@@ -36,12 +36,12 @@ def main(argv=None):
     with _private_folder():
         from demo import page
 
-        built = page.build(*_shown(options))
+        built = page.build(_shown(options))
         page.launch(built, options.host, options.port, options.allowed_host, options.root_path)
 
 
 def _shown(options):
-    """`(gallery, metrics)`."""
+    """The gallery."""
     from demo import stored_index
 
     if stored_index.is_index(options.run):
@@ -50,7 +50,7 @@ def _shown(options):
                 raise InputError(
                     f"--{flag.replace('_', '-')} is not of an index, which {options.run} is"
                 )
-        return stored_index.load(options.run, options.photos), None
+        return stored_index.load(options.run, options.photos)
     whole = Path(options.run).resolve().parent
     if stored_index.is_index(whole):
         raise InputError(f"{options.run}: is a part of an index; name the whole, {whole}")

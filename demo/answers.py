@@ -73,22 +73,7 @@ class Answer(TypedDict):
 
 
 def search(gallery, query, side, judgement, similarity=None, k=8):
-    """Answers one query.
-
-    Args:
-        gallery: a `Gallery`.
-        query: the embedding of one caption or one image, a dict of `(1, …)` arrays.
-        side: what is searched, `"images"` for a caption, `"captions"` for an image.
-        judgement: the query's `zoo.retriever.Judgement`.
-        similarity: a name of `gallery.similarity_names`; None is the model's own.
-        k: how many results at most.
-
-    Returns:
-        An `Answer`.
-
-    Raises:
-        ValueError: if the similarity is not one of this gallery's.
-    """
+    """The `Answer` of a side to one query, an embedding of `(1, …)` arrays, with its judgement."""
     asked = "captions" if side == "images" else "images"
     value, share, meaning = certainty(gallery, query, asked)
     told = judgement
@@ -116,19 +101,9 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
 
 
 def everything(gallery, caption, side, least, similarity=None, offset=0, limit=24):
-    """All that fits one caption with at least some probability.
+    """All that fits one caption with at least some probability, from `offset` on: an `Everything`.
 
-    Args:
-        gallery, side, similarity: as of `search`.
-        caption: a text; where no words are read, one of the gallery's.
-        least: that probability.
-        offset, limit: which results are on the page.
-
-    Returns:
-        An `Everything`.
-
-    Raises:
-        ValueError: if nothing says how likely items fit.
+    Raises ValueError if nothing says how likely items fit.
     """
     page = _all(gallery, caption, side, similarity, least, offset, limit)
     few, many = _ends(gallery, caption, side, similarity)

@@ -20,7 +20,6 @@ def add(service):
     for function in (
         service.find_images,
         service.find_all,
-        service.risk_coverage,
         service.describe_gallery,
     ):
         gr.api(in_sentences(function), api_name=function.__name__)
@@ -33,10 +32,6 @@ def add(service):
         label="similarity",
     )
     results = gr.Slider(1, MAX_RESULTS, 8, step=1, visible=False, label="results")
-    box = [
-        gr.Slider(0, 100, value, visible=False, label=name)
-        for name, value in (("left", 30), ("top", 30), ("width", 40), ("height", 40))
-    ]
     answer = gr.JSON(visible=False, label="answer")
     never = gr.Button(visible=False)
 
@@ -44,17 +39,5 @@ def add(service):
         """The captions that describe an image, and how likely each fits."""
         return service.find_captions(image, similarity, results)
 
-    def erase_region(image, left, top, width, height):
-        """What erasing a region, in percent of the image, does to its uncertainty."""
-        return service.erase_region(image, left, top, width, height)[0]
-
-    def describe_elements(image):
-        """What every element of the image's set attends to, and its nearest caption."""
-        return service.describe_elements(image)
-
-    for function, inputs in (
-        (find_captions, [image, similarity, results]),
-        (erase_region, [image, *box]),
-        (describe_elements, [image]),
-    ):
-        never.click(in_sentences(function), inputs, answer, api_name=function.__name__)
+    inputs = [image, similarity, results]
+    never.click(in_sentences(find_captions), inputs, answer, api_name="find_captions")

@@ -92,13 +92,7 @@ def numbers(gallery, answer, side):
 
 
 def certainty(gallery, answer, side):
-    """A query's uncertainty: the sentence, and its place among those of the gallery.
-
-    Args:
-        gallery: a `Gallery`.
-        answer: a dict with `uncertainty`, `uncertainty_percentile` and `meaning`.
-        side: what the query is, `"captions"` or `"images"`.
-    """
+    """A query's uncertainty: the sentence, and its place among those of the gallery's side."""
     sentence = f"<p>{escape(answer['meaning'])}</p>"
     reference, value = gallery.references.get(side), answer["uncertainty"]
     if reference is None or value is None:

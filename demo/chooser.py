@@ -19,14 +19,9 @@ element.addEventListener("click", (event) => {
 
 
 def add(gallery, image_id, sample_id):
-    """Adds a place for an upload and thumbnails of some of the gallery's images, which fill it.
+    """Adds an upload and thumbnails of the gallery that fill it.
 
-    Args:
-        gallery: a `Gallery`.
-        image_id, sample_id: of the two elements on the page.
-
-    Returns:
-        `(the component of the image, the event of a thumbnail that was pressed)`.
+    Returns `(the component of the image, the event of a thumbnail that was pressed)`.
     """
     image = uploaded_image(
         label="A picture",

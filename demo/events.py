@@ -1,4 +1,4 @@
-"""Handlers of the page's events: errors as sentences, uploads of pictures only."""
+"""Handlers of the page's events: errors as sentences, and no address is fetched."""
 
 import contextlib
 import functools
@@ -6,13 +6,22 @@ import html
 import logging
 
 import gradio as gr
-from gradio import utils
+import safehttpx
+from gradio import processing_utils, utils
 
-from demo import cards, uploads
+from demo import cards
 from demo.limits import RefusedError
 
 # Gradio imports matplotlib for every event, to draw what this page never does.
 utils.MatplotlibBackendMananger = contextlib.nullcontext
+
+
+async def _fetch_nothing(address, *_):
+    raise gr.Error("Send an image, not an address.", print_exception=False)
+
+
+# Gradio fetches the public addresses that a client names, in `file=` and as an upload.
+safehttpx.async_validate_url = processing_utils.async_ssrf_protected_get = _fetch_nothing
 
 _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the server's log."
 
@@ -78,28 +87,3 @@ def uploaded_files(**options):
     files = gr.File(file_count="multiple", **options)
     files.preprocess = lambda payload: None if payload is None else [f.path for f in payload]
     return files
-
-
-def guard_inputs(page):
-    """Lets no event of a page begin that lacks arguments, or names a file that is no upload.
-
-    All events and every name of the API pass here, with all values of all components. Gradio looks
-    only at files that say so by "meta"; of other components it also fetches the addresses that a
-    client names. Its own answer to too few arguments is null.
-    """
-    check = page.validate_inputs
-
-    def validate(function, inputs):
-        needed = len(function.inputs)
-        if len(inputs) < needed:
-            raise gr.Error(
-                f"{function.api_name or 'This'} takes {needed} arguments; received {len(inputs)}.",
-                print_exception=False,
-            )
-        try:
-            uploads.check(page.GRADIO_CACHE, inputs)
-        except RefusedError as error:
-            raise gr.Error(str(error), title="Not answered", print_exception=False) from None
-        return check(function, inputs)
-
-    page.validate_inputs = validate

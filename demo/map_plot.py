@@ -19,16 +19,7 @@ _THUMBNAIL_LIMIT = 120  # beyond that many the page would grow by megabytes
 
 
 def items_of(gallery, classes=6, seed=0):
-    """Which items a map shows: some of each of some classes, or some of all.
-
-    Args:
-        gallery: a `Gallery`.
-        classes: how many classes; a gallery without has one.
-        seed: another seed shows others.
-
-    Returns:
-        A list of `(class name, image rows, caption rows)`.
-    """
+    """Some items of some classes, or of all: `(class name, image rows, caption rows)` each."""
     rng = np.random.default_rng(seed)
     records = gallery.records
     if records is None or records.class_names is None:
@@ -53,18 +44,9 @@ def items_of(gallery, classes=6, seed=0):
 
 
 def figure(gallery, groups, with_captions=True, confidence=0.5, query=None):
-    """The map.
+    """The map of `groups`, with `confidence` of each Gaussian in its ellipse, as a Plotly figure.
 
-    Args:
-        gallery: a `Gallery`.
-        groups: of `items_of`.
-        with_captions: whether to show captions too.
-        confidence: share of each Gaussian that lies in its ellipse, in (0, 1).
-        query: `(text, embedding)` of one more item, marked as a star, or None.
-
-    Returns:
-        A Plotly figure. Every marker has `[escaped text, picture, text]` for its `customdata`:
-        what to say, and an image as a data URI or nothing.
+    Each marker has `[escaped text, picture, text]`; `query`, `(text, embedding)`, is a star.
     """
     plane = principal_plane(_middle(gallery.embeddings[gallery.main_side]))
     drawing = go.Figure()

@@ -27,7 +27,7 @@ def add(service, controls):
     def search(own, words, _similarity, results):
         if own is None:
             raise limits.RefusedError(_EMPTY)
-        found = Service(own, None).find_images(words, None, results)
+        found = Service(own).find_images(words, None, results)
         html = verdict_card.answer(own, found)
         return f'<div aria-live="polite">{html}</div>'
 
@@ -67,16 +67,7 @@ def add(service, controls):
 
 
 def gallery_of(gallery, paths, progress=lambda share, desc=None: None):
-    """A `Gallery` of uploaded files, and how many of them were no pictures.
-
-    Args:
-        gallery: the `Gallery` whose asker embeds them and whose probes judge.
-        paths: of the files.
-        progress: called with the share that is done.
-
-    Raises:
-        RefusedError: if there are too many files, or none is a picture.
-    """
+    """A `Gallery` of uploaded files with another's asker, and how many were no pictures."""
     if len(paths) > limits.MAX_PHOTOS:
         raise limits.RefusedError(
             f"{len(paths)} photos are too many: at most {limits.MAX_PHOTOS} are taken."

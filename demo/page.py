@@ -1,7 +1,5 @@
 """The page: what can be asked of one gallery, panel by panel."""
 
-import logging
-import threading
 from pathlib import Path
 
 from starlette.middleware import Middleware
@@ -10,17 +8,14 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from demo import (
     api,
     cards,
-    elements_panel,
     image_panel,
     map_panel,
     own_panel,
     text_panel,
-    trust_panel,
 )
-from demo.events import gr, guard_inputs
+from demo.events import gr
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import Service
-from demo.uncertainty_quality import UncertaintyQuality
 from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, hosts_of
 
 _HERE = Path(__file__).parent
@@ -29,18 +24,9 @@ MAX_BODY, UPLOAD = 2**20, "/gradio_api/upload"  # bytes of a request that is no 
 _SYSTEM_FONTS = ("ui-sans-serif", "system-ui", "sans-serif")
 
 
-def build(gallery, metrics=None):
-    """The page of a gallery, ready for `launch`.
-
-    Args:
-        gallery: a `Gallery`.
-        metrics: what its run measured, or None.
-
-    Returns:
-        A `gradio.Blocks`; its `service` answers, and measures the quality of its uncertainty in
-        the background.
-    """
-    service = Service(gallery, UncertaintyQuality(gallery, metrics))
+def build(gallery):
+    """The page of a `Gallery`, ready for `launch`: a `gradio.Blocks` whose `service` answers."""
+    service = Service(gallery)
     with gr.Blocks(
         title=_title(gallery),
         analytics_enabled=False,
@@ -54,38 +40,23 @@ def build(gallery, metrics=None):
             controls = _settings(service)
         with gr.Tabs(selected="text" if gallery.image_names else "image"):
             open_link = text_panel.add(service, controls)
-            if gallery.reads_words:
-                if gallery.captions or "captions" in gallery.missing:
-                    image_panel.add(service, controls)
-                if gallery.kind == "a set":
-                    elements_panel.add(service)
+            if gallery.reads_words and (gallery.captions or "captions" in gallery.missing):
+                image_panel.add(service, controls)
             map_panel.add(service)
             if gallery.reads_words:
                 own_panel.add(service, controls)
-            trust_panel.add(service)
         api.add(service)
         open_link(page)
     page.service = service
-    guard_inputs(page)
     return page
 
 
 def launch(
     page, host="127.0.0.1", port=None, allowed_hosts=(), root_path=None, wait=True, quiet=False
 ):
-    """Serves a page.
+    """Serves a page of `build` and returns its address.
 
-    Args:
-        page: of `build`.
-        host: the address to listen on: this machine alone unless told otherwise.
-        port: None takes the first that is free from 7860 on.
-        allowed_hosts: further names that it answers to, behind a proxy.
-        root_path: where a proxy has put it.
-        wait: whether to serve until interrupted.
-        quiet: whether to print no address.
-
-    Returns:
-        The address.
+    `port` None takes the first free one from 7860; `wait` serves until interrupted.
     """
     page.queue(default_concurrency_limit=4, max_size=256)
     hosts = hosts_of(host, allowed_hosts)
@@ -121,7 +92,6 @@ def launch(
     page.server.config.limit_concurrency = MAX_CONNECTIONS
     if not quiet:
         print(f"The demo is at {address} (Ctrl+C ends it)")
-    threading.Thread(target=_measure, args=(page.service.quality,), daemon=True).start()
     if wait:
         page.block_thread()
     return address
@@ -136,13 +106,6 @@ def _theme():
     blue = {f"button_primary_background_fill{end}": "#1d4ed8" for end in ("", "_dark")}
     blue |= {f"button_primary_background_fill_hover{end}": "#1e40af" for end in ("", "_dark")}
     return gr.themes.Default(font=_SYSTEM_FONTS, primary_hue="blue").set(**greys, **blue)
-
-
-def _measure(quality):
-    try:
-        quality.curves()
-    except Exception:  # the page then does without it
-        logging.getLogger(__name__).exception("the quality of the uncertainty was not measured")
 
 
 def _title(gallery):

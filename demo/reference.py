@@ -1,7 +1,5 @@
 """What an uncertainty means: where it lies among the gallery's."""
 
-import math
-
 import numpy as np
 
 SYMBOLS = {
@@ -43,18 +41,8 @@ class Reference:
         """The range that bars are drawn over: nearly all items, without outliers."""
         return self.value_at(0.5), self.value_at(99.5)
 
-    def change(self, value):
-        """A difference of two uncertainties with its sign, to a hundredth of the usual range."""
-        low, high = self.span()
-        decimals = max(0, 2 - math.floor(math.log10(high - low))) if high > low else 3
-        return f"{value:+.{decimals}f}".replace("-", "−")
-
     def sentence(self, value):
-        """What this uncertainty says, in words with numbers.
-
-        Args:
-            value: the uncertainty of a query of this side.
-        """
+        """What the uncertainty of a query of this side says, in words with numbers."""
         share = self.percentile(value)
         # The ends of the scale are said in words: "more certain than 100 %" is not a sentence.
         if share < 0.5:

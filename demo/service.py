@@ -3,10 +3,8 @@
 import sys
 from typing import TypedDict
 
-from demo import answers, elements, erasing, limits
+from demo import answers, limits
 from demo.answers import Answer, Everything
-from demo.curves import risk_coverage
-from demo.erasing import Box
 from zoo.confidence.judge import FIT
 from zoo.retriever.preambles import as_asked
 
@@ -23,28 +21,15 @@ class TextAnswer(TypedDict):
     unknown_words: list[str]
 
 
-class ErasedAnswer(TypedDict):
-    """The uncertainty of an image with and without a region."""
-
-    uncertainty: float | None
-    uncertainty_without_region: float | None
-    uncertainty_percentile: float | None
-    meaning: str
-    change_by_place: list[list[float]] | None
-    erased_percent: list[int]
-    uncertainty_by_erased_percent: list[float] | None
-
-
 class Service:
     """The demo's functions over one gallery.
 
     Args:
         gallery: a `Gallery`.
-        quality: its `UncertaintyQuality`.
     """
 
-    def __init__(self, gallery, quality):
-        self.gallery, self.quality = gallery, quality
+    def __init__(self, gallery):
+        self.gallery = gallery
 
     def find_images(
         self, caption: str, similarity: str | None = None, results: int = 8
@@ -109,47 +94,6 @@ class Service:
         query = self.gallery.of_pixels([self.pixels(image)])
         (judgement,) = self.gallery.judge("images", query, name=similarity, k=results)
         return answers.search(self.gallery, query, "captions", judgement, similarity, results)
-
-    def erase_region(self, image, left=30, top=30, width=40, height=40):
-        """What erasing a region, in percent of the image, does: an `ErasedAnswer` and pixels."""
-        pixels = self.pixels(image)
-        names = ("Left", "Top", "Width", "Height")
-        values = zip(names, (left, top, width, height), strict=True)
-        box = Box(*(limits.between(value, name, 0, 100) for name, value in values))
-        erased = erasing.effect(self.gallery, pixels, box)
-        places = erasing.sweep(self.gallery, pixels)
-        growing = erasing.growing(self.gallery, pixels, box)
-        return ErasedAnswer(
-            uncertainty=erased.before,
-            uncertainty_without_region=erased.after,
-            uncertainty_percentile=erased.percentile,
-            meaning=erased.meaning,
-            change_by_place=None if places is None else places.tolist(),
-            erased_percent=list(erasing.SHARES),
-            uncertainty_by_erased_percent=None if growing is None else growing.tolist(),
-        ), erased.pixels
-
-    def describe_elements(self, image):
-        """The elements of an image's set: attention and nearest caption, `Element`s."""
-        if self.gallery.kind != "a set":
-            raise limits.RefusedError(
-                f"This model embeds every image as {self.gallery.kind}, which has no elements."
-            )
-        return elements.describe(self.gallery, self.pixels(image))
-
-    def risk_coverage(self, direction: str = "t2i") -> dict:
-        """The risk–coverage curve of "t2i" (captions find images) or "i2t", with a sentence."""
-        if direction not in ("t2i", "i2t"):
-            raise limits.RefusedError("The direction has to be t2i or i2t.")
-        if self.quality.why_not:
-            return {"sentence": self.quality.why_not, "source": None}
-        curves = self.quality.curves()
-        curve = {
-            key: value.tolist() if hasattr(value, "tolist") else value
-            for key, value in curves[direction]["risk_coverage"].items()
-        }
-        sentence = risk_coverage(curves, direction)[1]
-        return {**curve, "sentence": sentence, "source": self.quality.source}
 
     def describe_gallery(self) -> dict:
         """The model, the gallery, the similarities that rank it, and how its answers are judged."""

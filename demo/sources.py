@@ -36,7 +36,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
         cache: where embeddings are kept; default: the user's cache folder.
 
     Returns:
-        `(gallery, metrics)`: metrics is what the run measured, or None.
+        A `Gallery`.
 
     Raises:
         InputError: if something is not there or is not what it has to be.
@@ -56,9 +56,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     towers = {side: asker.tower(side) for side in SIDES}
     towers["images"].expect("pictures")
     towers["captions"].expect("texts")
-    metrics, more = None, {}
-    if card is None and RunFolder(run).is_run:
-        metrics = RunFolder(run).metrics
+    more = {}
     if card is not None and "trained_on" in card:
         what, *_ = re.split("[:;,] ", card["trained_on"])
         more["trained_on"] = f"The model was trained on {what}."
@@ -92,7 +90,7 @@ def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     embeddings = {"images": images}
     if texts:
         embeddings["captions"] = _encoded(texts, towers["captions"], cache, identity)
-    return Gallery(name, asker, names, paths, texts, embeddings, records, **more), metrics
+    return Gallery(name, asker, names, paths, texts, embeddings, records, **more)
 
 
 def _of_vectors(run, folder, data_dir):
@@ -111,16 +109,8 @@ def _of_vectors(run, folder, data_dir):
     }
     paths = list(records.image_paths)
     names = _names(records, [Path(path) for path in paths])
-    gallery = Gallery(
-        records.name,
-        asker,
-        names,
-        paths,
-        labels_of(records.captions, records.caption_ids),
-        embeddings,
-        records,
-    )
-    return gallery, RunFolder.existing(run).metrics
+    labels = labels_of(records.captions, records.caption_ids)
+    return Gallery(records.name, asker, names, paths, labels, embeddings, records)
 
 
 def _names(records, paths):

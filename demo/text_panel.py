@@ -10,15 +10,7 @@ _NOTHING = {"caption": None, "kept": None}
 
 
 def add(service, controls):
-    """Adds the tab.
-
-    Args:
-        service: the `Service`.
-        controls: the components of similarity and number of results.
-
-    Returns:
-        Function of the page, to be called inside of it: answers `?q=` when it opens.
-    """
+    """Adds the tab. Returns a function of the page that answers `?q=` when it opens."""
     gallery = service.gallery
     if "images" in gallery.missing:
         with gr.Tab("Words → pictures", id="text"):

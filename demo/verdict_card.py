@@ -21,14 +21,7 @@ _WORDS = {
 
 
 def answer(gallery, found, kept=None, similarity=None):
-    """What a caption finds, whole.
-
-    Args:
-        gallery: a `Gallery`.
-        found: a `TextAnswer`.
-        kept: `(all words, places of those that were asked)`, or None for all.
-        similarity: what ranked.
-    """
+    """What a caption finds; `kept` is `(all words, places of those that were asked)`, or None."""
     said = found["answer"]
     parts = [
         verdict(said),
@@ -46,7 +39,7 @@ def answer(gallery, found, kept=None, similarity=None):
 
 
 def image_answer(gallery, said, similarity=None):
-    """What an image finds, whole; arguments as of `answer`, `said` an `Answer`."""
+    """What an image finds: an `Answer`."""
     return "".join(
         [
             verdict(said),
@@ -57,12 +50,7 @@ def image_answer(gallery, said, similarity=None):
 
 
 def everything(gallery, found):
-    """All that fits: what to expect of the list and of its ends, then its pictures.
-
-    Args:
-        gallery: a `Gallery`.
-        found: an `Everything`.
-    """
+    """All that fits: what to expect of the list and of its ends, then its pictures."""
     ends = [_end("Many", found["many"]), _end("Few", found["few"])]
     facts = (found[name] for name in ("total", "items", "unfit", "least"))
     said = list_sentence(gallery.noun, *facts)

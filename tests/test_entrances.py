@@ -84,7 +84,7 @@ def search_build(model, photos, out):
 
 
 def demo(model, photos, out):
-    gallery, _ = sources.load(model, folder=photos, cache=out / "cache")
+    gallery = sources.load(model, folder=photos, cache=out / "cache")
     assert len(gallery.image_names) == len(CAPTIONS)
 
 

@@ -112,8 +112,8 @@ def test_the_command_line_and_the_server_answer_as_python(photos, tmp_path, caps
 
 @pytest.mark.slow
 def test_the_demo_answers_as_python(photos, tmp_path):
-    gallery, _ = sources.load(packaged.PRESET, cache=tmp_path)
-    service = Service(gallery, None)
+    gallery = sources.load(packaged.PRESET, cache=tmp_path)
+    service = Service(gallery)
     for answer in photos.answers[::25]:
         found = service.find_images(answer.question, results=DEPTH)
         said = found["answer"]

@@ -11,7 +11,6 @@ pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
 import zoo
 from demo import page, sources
 from demo.gallery import Gallery
-from demo.uncertainty_quality import UncertaintyQuality
 from zoo import evaluation, models
 from zoo.data import captions, cub, toy_birds
 from zoo.files import RunFolder
@@ -37,7 +36,7 @@ def run_folder(birds, tmp_path_factory):
 @pytest.fixture(scope="session")
 def gaussians(run_folder, tmp_path_factory):
     """The gallery of that run."""
-    return sources.load(run_folder, cache=tmp_path_factory.mktemp("demo") / "cache")[0]
+    return sources.load(run_folder, cache=tmp_path_factory.mktemp("demo") / "cache")
 
 
 def _untrained(birds, build):
@@ -92,14 +91,6 @@ def served(gaussians):
         del os.environ["GRADIO_TEMP_DIR"]
     else:
         os.environ["GRADIO_TEMP_DIR"] = before
-
-
-@pytest.fixture(scope="session")
-def measured(gaussians):
-    """The quality of the uncertainty of the run's gallery, measured."""
-    quality = UncertaintyQuality(gaussians)
-    quality.curves()
-    return quality
 
 
 @pytest.fixture

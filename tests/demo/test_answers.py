@@ -95,7 +95,7 @@ def test_a_refused_question_shows_its_pictures(gaussians, caption_embedding, ver
     answer = answers.search(gaussians, caption_embedding, "images", said, k=4)
     assert (answer["verdict"], answer["reason"], answer["first_k"]) == (verdict, "A reason.", None)
     assert [result["fits"] for result in answer["results"]] == [None] * 4
-    assert answer["probability"] is None  # of being right, beside "nothing"
+    assert answer["probability"] == 0.9  # the number beside the verdict
 
 
 def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):

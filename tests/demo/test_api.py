@@ -25,9 +25,6 @@ def test_endpoints_are_typed(client):
         "/find_images",
         "/find_all",
         "/find_captions",
-        "/erase_region",
-        "/describe_elements",
-        "/risk_coverage",
         "/describe_gallery",
         "/draw_map",
     }
@@ -40,8 +37,6 @@ def test_endpoints_are_typed(client):
     assert types["results"] == "int"
     returned = endpoints["/find_images"]["returns"][0]["python_type"]["type"]
     assert "unknown_words" in returned
-    erase = [p["parameter_name"] for p in endpoints["/erase_region"]["parameters"]]
-    assert erase == ["image", "left", "top", "width", "height"]
 
 
 def test_find_images_is_the_function(client, served):
@@ -110,27 +105,9 @@ def test_the_gallery_says_how_it_is_judged(client, served):
     assert about["judged"]["captions"]["first_k"] == confidence.first_k(0.1)
 
 
-def test_an_image_finds_captions_and_can_be_erased(client, served, photo):
+def test_an_image_finds_captions(client, served, photo):
     answer = client.predict(image=handle_file(str(photo)), results=4, api_name="/find_captions")
     assert answer == served[1].find_captions(photo, results=4)
-    erased = client.predict(
-        image=handle_file(str(photo)),
-        left=0,
-        top=0,
-        width=100,
-        height=100,
-        api_name="/erase_region",
-    )
-    assert erased == served[1].erase_region(photo, 0, 0, 100, 100)[0]
-    assert erased["uncertainty_without_region"] > erased["uncertainty"]
-
-
-def test_risk_coverage_is_that_of_the_gallery(client, measured):
-    for direction in ("i2t", "t2i"):
-        answer = client.predict(direction=direction, api_name="/risk_coverage")
-        expected = measured.curves()[direction]["risk_coverage"]
-        assert answer["risk"] == pytest.approx(expected["risk"].tolist())
-        assert f"{100 * expected['aurc']:.1f}" in answer["sentence"]
 
 
 def test_a_map_has_every_image_it_shows(client):

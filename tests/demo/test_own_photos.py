@@ -16,7 +16,7 @@ def test_photos_are_searched_as_the_gallery_is(gaussians, photo, tmp_path):
     assert len(own.image_names) == 17
     expected = gaussians.take("images", slice(0, 17))["mean"]
     np.testing.assert_allclose(own.embeddings["images"]["mean"], expected, atol=1e-5)
-    found = Service(own, None).find_images("a small red bird with a black crown")
+    found = Service(own).find_images("a small red bird with a black crown")
     assert len(found["answer"]["results"]) == 8
     assert 0 < found["answer"]["probability"] < 1
     confidence = own.retriever("captions").confidence

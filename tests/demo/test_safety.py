@@ -44,6 +44,13 @@ def test_a_client_cannot_name_an_address_as_its_upload(http):
         assert "path" not in sent or "Send an image, not an address" in answer
 
 
+@pytest.mark.parametrize("host", ["198.51.101.7", "huggingface.co", "127.0.0.1:9"])
+def test_no_public_address_is_fetched(http, host):
+    """Gradio fetches them: without our line it tries the connection and answers 502."""
+    for scheme in ("http", "https"):
+        assert http.get(f"{FILE}{scheme}://{host}/photo.png").status_code == 403
+
+
 def test_too_large_an_upload_is_refused_before_it_is_kept(http):
     sent = http.post("/gradio_api/upload", files={"files": ("big.png", bytes(11 * 2**20))})
     assert sent.status_code in (400, 413)

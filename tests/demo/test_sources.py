@@ -13,7 +13,6 @@ import zoo
 from demo import opening, page, sources, verdict_card
 from demo.__main__ import _private_folder, main
 from demo.service import Service
-from demo.uncertainty_quality import UNKNOWN, UncertaintyQuality
 from zoo.confidence.judge import VERDICTS
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
@@ -31,9 +30,9 @@ def _models_are_read_once():
 @pytest.mark.skipif("photos_pfe" not in zoo.list_presets(), reason="no preset of photos here")
 def test_it_opens_on_the_packaged_photos_and_encodes_none(monkeypatch):
     monkeypatch.setattr(sources, "_encoded", lambda *args: pytest.fail("a photo was encoded"))
-    gallery, _ = sources.load()
+    gallery = sources.load()
     assert (gallery.name, len(gallery.image_paths)) == ("170 photos", 170)
-    service = Service(gallery, UncertaintyQuality(gallery))
+    service = Service(gallery)
     examples = opening.examples(service)
     assert [one.label for one in examples[:2]] == ["There", "Not there"]
     there, absent = (one.caption for one in examples[:2])
@@ -72,7 +71,7 @@ def test_a_run_on_photos_of_ones_own_beside_it(birds, tmp_path, monkeypatch):
     data = {"loader": "pairs", "root": "photos", "image_size": 64, "held_out_share": 0.4}
     run = RunFolder.open(Path("runs/photos"), {}, data=data)
     run.save_model(zoo.from_preset("toy_birds_pfe"))
-    gallery, _ = sources.load("runs/photos", cache=tmp_path / "cache")
+    gallery = sources.load("runs/photos", cache=tmp_path / "cache")
     assert len(gallery.image_names) == 2
     assert gallery.noun == "picture"
     assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
@@ -85,31 +84,28 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     (photos / "notes.txt").write_text("left alone")
     words = tmp_path / "captions.txt"
     words.write_text("a red bird\na bird with <b>black</b> wings\n")
-    gallery, metrics = sources.load(folder=photos, captions=words, cache=tmp_path / "cache")
-    assert metrics is None
+    gallery = sources.load(folder=photos, captions=words, cache=tmp_path / "cache")
     assert len(gallery.image_names) == 6
     assert gallery.captions == ["a red bird", "a bird with <b>black</b> wings"]
     assert "1 of 7 images cannot be read" in capsys.readouterr().out
     assert gallery.describe(0) == gallery.image_names[0]
-    assert UncertaintyQuality(gallery).why_not == UNKNOWN
-    assert UncertaintyQuality(gallery).curves() is None
     assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
     assert gallery.noun == "picture"
-    answer = Service(gallery, None).find_images("a small bird with a red crown")["answer"]
+    answer = Service(gallery).find_images("a small bird with a red crown")["answer"]
     assert answer["verdict"] in VERDICTS
 
 
 def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
     photos = tmp_path / "photos"
     shutil.copytree(next((birds / "images").iterdir()), photos)
-    first, _ = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
+    first = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
 
     def fail(*_):
         raise RuntimeError("encoded again")
 
     with monkeypatch.context() as patched:
         patched.setattr(Tower, "of_files", fail)
-        second, _ = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
+        second = sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
         mean = first.embeddings["images"]["mean"]
         np.testing.assert_array_equal(second.embeddings["images"]["mean"], mean)
         next(photos.iterdir()).touch()  # a picture that may have changed
@@ -137,7 +133,7 @@ def test_a_model_that_names_no_data_is_shown_over_the_packaged_photos(tmp_path, 
     zoo.save_preset(zoo.from_preset("toy_birds_pfe"), tmp_path / "mine")
     few = zoo.data.packaged_photos()[:5]
     monkeypatch.setattr(sources, "packaged_photos", lambda: few)
-    gallery, _ = sources.load(tmp_path / "mine", cache=tmp_path / "cache")
+    gallery = sources.load(tmp_path / "mine", cache=tmp_path / "cache")
     assert gallery.image_paths == few
     assert len(gallery.credits) == len(few)
 

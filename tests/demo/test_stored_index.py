@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import halo_zoo
@@ -55,7 +54,7 @@ def captions(photos, words):
 def keras(photos, words):
     """The same photos and captions, encoded by Keras."""
     cache = photos.parent / "cache"
-    return sources.load(MODEL, folder=photos, captions=words, cache=cache)[0]
+    return sources.load(MODEL, folder=photos, captions=words, cache=cache)
 
 
 def assert_alike(found, expected, to=1e-4):
@@ -79,7 +78,7 @@ def test_words_are_answered_as_by_keras(index, keras):
     gallery = stored_index.load(index)
     assert all(isinstance(tower, StoredTower) for tower in gallery.towers.values())
     assert gallery.similarity_names == keras.similarity_names
-    service, other = Service(gallery, None), Service(keras, None)
+    service, other = Service(gallery), Service(keras)
     for text in QUESTIONS:
         found, expected = service.find_images(text), other.find_images(text)
         assert_alike(found["answer"], expected["answer"])
@@ -93,17 +92,12 @@ def test_words_are_answered_as_by_keras(index, keras):
 
 
 def test_pictures_are_answered_as_by_keras(index, captions, keras, photo):
-    by_towers = Service(stored_index.load(captions), None)
-    assert_alike(*(one.find_captions(str(photo)) for one in (by_towers, Service(keras, None))))
+    by_towers = Service(stored_index.load(captions))
+    assert_alike(*(one.find_captions(str(photo)) for one in (by_towers, Service(keras))))
     gallery = stored_index.load(index)
-    erased, _ = Service(gallery, None).erase_region(str(photo))
-    expected, _ = Service(keras, None).erase_region(str(photo))
-    names = ("uncertainty", "uncertainty_without_region", "uncertainty_by_erased_percent")
-    for key in names:
-        np.testing.assert_allclose(erased[key], expected[key], rtol=1e-3)
     own, _ = own_panel.gallery_of(gallery, gallery.image_paths[:9])
     theirs, _ = own_panel.gallery_of(keras, keras.image_paths[:9])
-    found, expected = (Service(one, None).find_images(WORDS[0])["answer"] for one in (own, theirs))
+    found, expected = (Service(one).find_images(WORDS[0])["answer"] for one in (own, theirs))
     assert_alike(found, expected, to=1e-3)
 
 
@@ -132,7 +126,7 @@ def ask(name, *values):
 service = built.service
 ask("find_images", "a small bird with a red crown", None, 8)
 service.find_all("a bird", 0.1) if service.gallery.retriever("captions").judge.fits else None
-service.erase_region(photo)
+service.pixels(photo)
 ask("draw_map", 5, False, 25, "a bird", 0)
 own_panel.gallery_of(service.gallery, [photo] * 3)[0].retriever("captions").ask("a bird", k=2)
 print(sorted(set(sys.argv[3].split()) & {name.partition(".")[0] for name in sys.modules}))
@@ -141,7 +135,7 @@ built.close(verbose=False)
 
 
 def test_neither_tensorflow_nor_keras_nor_matplotlib_is_imported(index, photo, tmp_path):
-    """A question, a region that is erased, the map and photos of one's own."""
+    """A question, the map and photos of one's own."""
     hidden = ("HALO_LAZY", "MPLBACKEND")
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
@@ -210,7 +204,7 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
     retriever.save(tmp_path / "saved")
     gallery = stored_index.load(tmp_path / "saved", photos)
     assert not isinstance(gallery.towers["captions"], StoredTower)
-    found = Service(gallery, None).find_images(WORDS[0])["answer"]
+    found = Service(gallery).find_images(WORDS[0])["answer"]
     answer = retriever.ask(WORDS[0], 8)
     assert [one["name"] for one in found["results"]] == answer.names
     assert found["verdict"] == answer.verdict

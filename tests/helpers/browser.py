@@ -96,30 +96,11 @@ class Visit:
         """Takes an image of the gallery, which finds its captions."""
         self.page.locator("#halo-sample button").nth(place).click()
         self.page.wait_for_selector("#halo-captions .halo-verdict")
-        self.page.wait_for_selector("#halo-erased .halo-pictures")
-        self.page.wait_for_selector("#halo-growing .js-plotly-plot .main-svg")
-
-    def drag_box(self, left, top, right, bottom):
-        """Drags a box over the picture, in shares of its size, and waits for what erasing does."""
-        picture = self.page.locator("#halo-erased .halo-pictures li:first-child img")
-        picture.scroll_into_view_if_needed()
-        box, before = picture.bounding_box(), self.content("#halo-erased")
-        mouse = self.page.mouse
-        mouse.move(box["x"] + left * box["width"], box["y"] + top * box["height"])
-        mouse.down()
-        mouse.move(box["x"] + right * box["width"], box["y"] + bottom * box["height"])
-        mouse.up()
-        self.changed("#halo-erased", before)
 
     def open_map(self):
         """Opens the map and waits until it is drawn."""
         self.open_tab("Map")
         self.page.wait_for_selector("#halo-map .js-plotly-plot .point")
-
-    def open_trust(self):
-        """Opens the risk–coverage curve."""
-        self.open_tab("When to trust it")
-        self.page.wait_for_selector("#halo-risk .js-plotly-plot .scatterlayer path")
 
     def content(self, selector):
         """What an answer says, without the veil that Gradio draws over it while it waits."""

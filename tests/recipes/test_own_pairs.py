@@ -93,8 +93,8 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert found["rsum"] == pytest.approx(results["retrieval"]["csd"]["rsum"], abs=1.0)
     assert RunFolder.existing(out).probes_path.is_file()
     # `halo demo RUN --photos DIR` answers, whatever it thinks of so small a run.
-    gallery, _ = sources.load(out, folder=photos, cache=tmp_path / "cache")
-    answer = Service(gallery, None).find_images("a red bird")["answer"]
+    gallery = sources.load(out, folder=photos, cache=tmp_path / "cache")
+    answer = Service(gallery).find_images("a red bird")["answer"]
     assert answer["verdict"] in VERDICTS
     assert answer["results"]
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}

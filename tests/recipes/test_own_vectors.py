@@ -111,10 +111,10 @@ def test_the_demo_asks_for_captions_that_are_there(files, tmp_path):
     (tmp_path / "splits.txt").write_text("".join(f"{name}\n" for name in names))
     more = [f"--{name}={tmp_path / name}.txt" for name in ("texts", "splits")]
     train(files, run, *more)
-    gallery, metrics = sources.load(run)
+    gallery = sources.load(run)
     assert gallery.captions[0] == "caption 0"
     assert gallery.captions[2:4] == ["noisy bird 1", "noisy bird 1 (row 3)"]
-    built = page.build(gallery, metrics)
+    built = page.build(gallery)
     service = built.service
     answer = service.find_images(gallery.captions[7])["answer"]
     assert answer["results"][0]["item"] == 7
