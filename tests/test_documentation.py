@@ -93,9 +93,7 @@ def test_the_confidence_pages_code_prints_what_it_says(number, tmp_path, monkeyp
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("photos_once", "one_eagerly")
-@pytest.mark.parametrize(
-    "page", ["start/quickstart.md", "tutorials/dont_know.md", "howto/large.md"]
-)
+@pytest.mark.parametrize("page", ["start/quickstart.md", "tutorials/dont_know.md"])
 def test_a_pages_code_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     """Its blocks run one after the other; between what they print, training prints more."""
     monkeypatch.chdir(tmp_path)

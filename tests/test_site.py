@@ -29,7 +29,6 @@ ELSEWHERE = {
     "search.md": "tests/search/test_docs.py",
     "serving.md": "tests/export/test_layout.py",
     "demo.md": "tests/demo/test_api.py",
-    "howto/large.md": "tests/test_documentation.py",
 }
 RUN_HERE = {
     "tutorials/photos.md": "",
