@@ -87,3 +87,14 @@ def uploaded_files(**options):
     files = gr.File(file_count="multiple", **options)
     files.preprocess = lambda payload: None if payload is None else [f.path for f in payload]
     return files
+
+
+def guard_uploads(page):
+    """No event names a file that is no upload: an image without "meta" skips Gradio's check."""
+    check = page.validate_inputs
+
+    def validate(function, inputs):
+        processing_utils.check_all_files_in_cache(inputs)
+        return check(function, inputs)
+
+    page.validate_inputs = validate

@@ -13,7 +13,7 @@ from demo import (
     own_panel,
     text_panel,
 )
-from demo.events import gr
+from demo.events import gr, guard_uploads
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import Service
 from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, hosts_of
@@ -48,6 +48,7 @@ def build(gallery):
         api.add(service)
         open_link(page)
     page.service = service
+    guard_uploads(page)
     return page
 
 
