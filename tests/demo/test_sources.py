@@ -154,7 +154,7 @@ def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkey
     monkeypatch.setattr(sources, "load", lambda *flags: asked.append(flags) or gallery)
     main([str(run_folder), "--cache", "own", "--host", "0.0.0.0", "--port", "7999"])
     assert "own" in map(str, asked[0])
-    assert [where for _, *where in launched] == [["127.0.0.1", None], ["0.0.0.0", 7999]]
+    assert [where[:2] for _, *where in launched] == [["127.0.0.1", None], ["0.0.0.0", 7999]]
     assert gallery.name == "birds test"
 
 
