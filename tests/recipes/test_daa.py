@@ -1,17 +1,14 @@
 """DAA's recipes from end to end, and its terms on another recipe, on small toy sets."""
 
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import daa_cub
-import daa_training
 import vse_coco
 import zoo
 from zoo import cli, data, evaluation, losses, metrics, similarities, training
-from zoo.data import batches
 from zoo.errors import MissingPackageError
 from zoo.files import RunFolder
 
@@ -58,26 +55,6 @@ def test_the_model_keeps_its_term(regions):
 
 def test_the_cache_is_shared_and_kept(regions, small_sets):
     assert len(list((small_sets / "semantics").glob("semantics-cider-*.npz"))) == 3, "of each split"
-
-
-def test_pre_training_trains_the_whole_textual_encoder():
-    settings = cli.parse(daa_cub.Settings, [*SMALL])
-    description = settings.data("cub", "toy_birds", **settings.pictures())
-    train = data.open(description, "train")
-    model, trained = daa_training.build(settings, train), {}
-
-    def fit(model, phase, *_, **__):
-        trained[phase] = {id(variable) for variable in model.trainable_variables}
-
-    run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
-    daa_training.fit(settings, run, batches.class_pairs)
-    first, last = trained["pre_training"], trained["fine_tuning"]
-    network = {id(one) for one in model.image_encoder.get_layer("backbone").trainable_variables}
-    words = {id(one) for one in model.caption_encoder.trainable_variables}
-    assert network
-    assert not network & first
-    assert words < first
-    assert last == first | network
 
 
 def test_without_a_term_nothing_is_counted():

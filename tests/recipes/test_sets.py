@@ -9,7 +9,7 @@ import dive_coco
 import dive_flickr30k
 import pvse_cub
 import zoo
-from zoo import cli, data, evaluation, metrics, training
+from zoo import cli, data, evaluation, metrics
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
@@ -88,44 +88,3 @@ def test_the_settings_follow_the_method_and_the_features():
     assert (pvse.own_similarity, pvse.own_diversity) == ("maximum_pair", 0.1)
     given = cli.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
     assert (given.own_similarity, given.own_diversity) == ("chamfer", 0.0)
-
-
-def test_the_epochs_of_pictures_begin_with_a_frozen_network():
-    """Phases, rates and crops of each kind of features, without training."""
-    real = ["--data-dir=coco", "--image-weights=none"]
-    resnet = cli.parse(dive_coco.Settings, real)
-    resnext = cli.parse(dive_coco.Settings, [*real, "--features=resnext_bert"])
-    regions = cli.parse(dive_coco.Settings, ["--data-dir=coco", "--features=regions"])
-    assert (resnet.crop.area, resnext.crop.area) == ((0.08, 1.0), (0.36, 1.0))
-    assert (resnet.crop_fraction, resnext.resize, regions.frozen_epochs) == (0.875, "stretch", 0)
-    phases = fitted(resnet)
-    assert [(name, epochs, frozen) for name, epochs, frozen, _ in phases] == [
-        ("warm_up", 1, True),
-        ("frozen", 29, True),
-        ("training", 30, False),
-    ]
-    rates = [rate for *_, rate in phases]
-    assert rates[:2] == [2e-4, 2e-4]
-    np.testing.assert_allclose([rates[2](0), rates[2](300)], [2e-4, 0], atol=1e-9)
-    (_, _, _, first), (_, epochs, frozen, falling) = fitted(resnext)
-    assert (first, epochs, frozen) == (5e-4, 49, False), "50 in all, as the author posted"
-    heads = [(of.num_heads, of.head_dim) for of in (resnet, resnext, regions)]
-    assert heads == [(1, None), (8, 256), (1, None)]
-    np.testing.assert_allclose([falling(190), falling(191)], [5e-4, 5e-5])
-
-
-def fitted(settings, steps=10):
-    """The phases of a recipe with this many steps an epoch: name, epochs, frozen, rate."""
-    phases, network = [], types.SimpleNamespace(trainable=True)
-    encoder = types.SimpleNamespace(get_layer=lambda name: network)
-    run = types.SimpleNamespace(model=types.SimpleNamespace(image_encoder=encoder))
-
-    def keep(run, given, *_, **__):
-        for phase in (one for one in given if one.epochs):
-            rate = phase.rate(phase.epochs, steps) if callable(phase.rate) else phase.rate
-            phases.append((phase.name, phase.epochs, network in phase.frozen, rate))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "fit", keep)
-        dive_coco.fit(settings, run)
-    return phases

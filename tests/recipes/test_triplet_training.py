@@ -1,17 +1,12 @@
 """The recipes of VSE++, VSRN and their Gaussian versions from end to end, on a few toy scenes."""
 
-import types
-
-import keras
 import numpy as np
 import pytest
 
 import gaussian_vsepp_coco
-import triplet_training
-import vse_coco
 import zoo
 from studies import crop_ambiguity
-from zoo import cli, training
+from zoo import training
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")
@@ -91,28 +86,3 @@ def test_selection_by_hand():
     more = {"similarity": similarity, "crops": uncertainty, "captions": uncertainty}
     found = crop_ambiguity.summary(more)
     assert found["mean_uncertainty"]["crops"] == {"a": 1.5, "c": 1.5}
-
-
-def test_the_network_over_pictures_is_trained_in_the_last_epochs_alone():
-    settings = cli.parse(vse_coco.Settings, ["--no-fine-tune", "--fine-tuning-epochs=2"])
-    network, phases, optimizers = keras.layers.Dense(1), [], []
-    encoder = types.SimpleNamespace(get_layer=lambda name: network)
-    model = types.SimpleNamespace(
-        image_encoder=encoder, tokenizer=None, compile=lambda adam, loss: optimizers.append(adam)
-    )
-
-    def fit(model, phase, stream, epochs, *callbacks, validation):
-        phases.append((phase, epochs, network.trainable))
-
-    run = types.SimpleNamespace(model=model, train=None, validation=None, fit=fit)
-    with pytest.MonkeyPatch.context() as patch:
-        stream = types.SimpleNamespace(steps_per_epoch=10)
-        patch.setattr(vse_coco.Settings, "stream", lambda *given: stream)
-        patch.setattr(triplet_training, "collapse_check", lambda *given: None)
-        triplet_training.fit(settings, run, model)
-    assert phases == [
-        ("sum_of_hinges", 6, False),
-        ("semi_hard", 18, False),
-        ("fine_tuning", 2, True),
-    ]
-    assert float(optimizers[2].learning_rate) == pytest.approx(2e-5)
