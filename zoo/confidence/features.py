@@ -31,12 +31,8 @@ def feature_names(scores, uncertainty=None):
 def query_features(scores, uncertainty=None, names=None):
     """Features `(queries, features)` of a `QueryScores` or a matrix `(queries, items)`, in the
     order of `names` or `feature_names`; a ValueError if one cannot be had of these scores."""
-    # With s₁ ≥ s₂ ≥ … the scores of a query, m and v their mean and variance over the gallery:
-    #   best_minus_mean: s₁ − m
-    #   z_score: (s₁ − m) / √v, 0 where v = 0
-    #   log_gap_2: log(s₁ − s₂ + √v / 10), copies of the first passed over, 0 where v = 0
-    #   agreement_R: mean cosine of the first answer and answers 2 … R, for R = 5 and 10
-    #   uncertainty: as given, such as log det Σ
+    # Of scores s₁ ≥ s₂ ≥ … with mean m and variance v over the gallery: s₁ − m; (s₁ − m) / √v;
+    # log(s₁ − s₂ + √v / 10), copies of the first passed over; the agreements; the uncertainty.
     scores = QueryScores.of(scores)
     there = feature_names(scores, uncertainty)
     names = there if names is None else tuple(names)

@@ -88,8 +88,8 @@ def thinned(probed, shares, seed=0):
 
 def _joined(without, own, answers, own_vectors, centre, copies):
     """`QueryScores` over G ∪ own items, NaN where none is added, and the order of both together."""
-    # n items of mean m₁ and variance v₁ joined to N of m and v have the mean (N m + n m₁) / (N + n)
-    # and the variance (N v + n v₁) / (N + n) + N n (m − m₁)² / (N + n)².
+    # Joined to N of mean m and variance v, n items of m₁ and v₁ have the variance
+    # (N v + n v₁) / (N + n) + N n (m − m₁)² / (N + n)².
     size, (mean, variance) = without.size, (without.mean, without.variance)
     count = (~np.isnan(own)).sum(axis=1)
     some = np.maximum(count, 1)

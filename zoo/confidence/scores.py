@@ -160,7 +160,7 @@ def agreement(answers, centre, copies=None):
     answers = answers.astype(np.result_type(answers.dtype, np.float32), copy=False)
     reached = reached_ranks(answers.shape[1])
     centre = centre.astype(answers.dtype, copy=False)
-    before = _earlier(answers.shape[1])
+    before = np.tri(answers.shape[1], k=-1, dtype=bool)  # the column's answer before the row's
     found = np.empty((len(answers), len(reached)))
     is_copy = np.zeros(answers.shape[:2], bool)
     for start in range(0, len(answers), _BLOCK):
@@ -216,9 +216,3 @@ def copy_threshold(vectors, share=0.999):
 def reached_ranks(depth):
     """Those of `RANKS` that the best `depth` answers reach."""
     return tuple(rank for rank in RANKS if rank <= depth)
-
-
-@functools.cache
-def _earlier(depth):
-    """`(depth, depth)` booleans: the answer of the column comes before that of the row."""
-    return np.tri(depth, k=-1, dtype=bool)
