@@ -1,5 +1,3 @@
-"""`halo evaluate --model`: any model over photos with captions, or over its own test split."""
-
 import json
 
 import numpy as np
@@ -16,7 +14,6 @@ from zoo.metrics import evaluate_retrieval
 
 @pytest.fixture(scope="module")
 def album(tmp_path_factory):
-    """Six photos of two captions each."""
     folder, rng, rows = (
         tmp_path_factory.mktemp("album"),
         np.random.default_rng(0),
@@ -65,18 +62,3 @@ def test_the_test_split_of_a_run_and_a_model_that_names_none(album, preset, tmp_
     assert "t2i_recall@1" in capsys.readouterr().out
     with pytest.raises(InputError, match="pixels: names no test data; give --pairs a folder"):
         main(["--model", str(preset)])
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ([], "expected EMBEDDINGS.npz or --model, one of these"),
-        (["a.npz", "--model=photos_pfe"], "expected EMBEDDINGS.npz or --model, one of these"),
-        (["a.npz", "--pairs=album"], "--pairs and --image-dir need --model"),
-        (["--model=photos_pfe", "--coco=eccv"], "--coco needs EMBEDDINGS.npz"),
-    ],
-)
-def test_flags_that_do_not_go_together(flags, said, capsys):
-    with pytest.raises(SystemExit):
-        main(flags)
-    assert said in capsys.readouterr().err

@@ -1,10 +1,9 @@
 import io
 
 import numpy as np
-import pytest
 from rich.console import Console
 
-from zoo.evaluation.printing import print_results, results_table
+from zoo.evaluation.printing import print_results
 from zoo.metrics import evaluate_retrieval
 
 
@@ -41,8 +40,3 @@ def test_several_results_and_chance_fit_on_a_terminal():
     (row,) = [line for line in text.splitlines() if line.lstrip().startswith("chance")]
     assert row.split()[1:] == ["image", "→", "text", "–", "–", "–", "3.0", "–", "–"]
     assert "…" not in text
-
-
-def test_what_has_no_metrics_is_refused():
-    with pytest.raises(ValueError, match="i2t_recall@1"):
-        results_table({"loss": 1.0})

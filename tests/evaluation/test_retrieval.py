@@ -1,5 +1,3 @@
-"""What `evaluate` says of a split whose sides differ: in number, in spread, and in dimensions."""
-
 import numpy as np
 
 import zoo
@@ -14,7 +12,6 @@ def gaussians(rng, count, spread):
 
 
 def encoded():
-    """Five images with three captions each, whose log variances differ in mean."""
     rng = np.random.default_rng(0)
     return EncodedSplit(records(5, 3, labels=5), gaussians(rng, 5, -4.0), gaussians(rng, 15, 1.0))
 
@@ -45,7 +42,6 @@ def test_each_direction_counts_its_own_queries():
 
 
 def test_uncertainties_belong_to_the_queries_of_their_direction():
-    """The bins of captions are over the captions' own uncertainties, in their order."""
     rng = np.random.default_rng(1)
     count = 12
     images, captions = gaussians(rng, count, -4.0), gaussians(rng, count, -2.0)

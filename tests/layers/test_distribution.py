@@ -1,5 +1,3 @@
-"""`Distribution`: a `tfp` distribution where one can be held, tensors in every model."""
-
 import keras
 import numpy as np
 import pytest
@@ -36,7 +34,6 @@ def functional():
 
 
 def test_in_a_model_it_hands_on_the_tensors(tmp_path):
-    """Symbolic, eager, in the graph, in `predict`, and after saving."""
     model = functional()
     x = RNG.normal(size=(3, 4)).astype("float32")
     expected = {name: np.asarray(value) for name, value in model(x).items()}
@@ -55,26 +52,9 @@ def test_in_a_model_it_hands_on_the_tensors(tmp_path):
     assert all(gradient is not None for gradient in gradients)
 
 
-def test_in_a_graph_of_ones_own_it_hands_on_the_tensors():
-    layer = layers.Distribution()
-    shown = tf.function(lambda mean, log: layer({"mean": mean, "log_variance": log}))
-    found = shown(*(tf.constant(value) for value in GAUSSIAN.values()))
-    np.testing.assert_array_equal(found["mean"], GAUSSIAN["mean"])
-
-
-def test_half_precision_leaves_it_alone():
-    layer = layers.Distribution(dtype="mixed_bfloat16")
-    np.testing.assert_allclose(layer(GAUSSIAN).mean(), GAUSSIAN["mean"], rtol=1e-6)
-
-
 def test_what_is_no_distribution_is_refused():
     for embedding in ({"mean": GAUSSIAN["mean"]}, {"elements": np.zeros((2, 3, 4), "float32")}):
         with pytest.raises(ValueError, match="must be a Gaussian; received a"):
             layers.Distribution()(embedding)
     with pytest.raises(ValueError, match="must be a Gaussian"):
         layers.Distribution()({"mean": keras.Input((5,))})
-
-
-def test_its_config_makes_it_again():
-    layer = layers.Distribution(name="gaussians")
-    assert layers.Distribution.from_config(layer.get_config()).name == "gaussians"

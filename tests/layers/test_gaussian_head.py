@@ -20,7 +20,6 @@ SHAPES = {"mean": (4, 16), "log_variance": (4, 16)}
 
 
 def official_image_head(g):
-    """The head with the weights of the official image encoder, and its inputs."""
     features = g["feature_map"].reshape(3, 12, 49).transpose(0, 2, 1)
     pooled = features.mean(axis=1)
     head = GaussianHead(16, hidden_dim=6)
@@ -128,19 +127,6 @@ def test_without_branches_the_states_are_the_embedding():
     np.testing.assert_allclose(embedding["log_variance"], 2 * STATE - 4.0, atol=1e-6)
     expected = STATE / np.linalg.norm(STATE, axis=-1, keepdims=True)
     np.testing.assert_allclose(embedding["mean"], expected, atol=1e-6)
-
-
-def test_wrong_arguments_are_named():
-    with pytest.raises(ValueError, match=r"`pooled` must have shape \(batch, 16\)"):
-        GaussianHead(16, project_pooled=False)(FEATURES, POOLED)
-    with pytest.raises(ValueError, match="`pooled_variance` must have shape"):
-        GaussianHead(16, project_pooled=False)(FEATURES, STATE, POOLED)
-    with pytest.raises(ValueError, match="squash_variance"):
-        GaussianHead(16, variance_attention=False, squash_variance=True)
-    with pytest.raises(ValueError, match=r"`kind` must be one of .* received 'full'"):
-        GaussianHead(16, covariance="full")
-    with pytest.raises(ValueError, match=r"`bounds`.*lowest < highest"):
-        Covariance(bounds=(10, 0.1))
 
 
 def test_covariance_is_a_layer():

@@ -85,10 +85,3 @@ def test_softmax_of_nothing_is_zero():
     weights = masked_softmax(scores, np.array([[True, True, False], [False] * 3]))
     expected = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
     np.testing.assert_allclose(weights, [[*expected, 0.0], [0.0, 0.0, 0.0]], rtol=1e-6)
-
-
-def test_wrong_sizes_are_named():
-    with pytest.raises(ValueError, match=r"num_embeddings.*received 0"):
-        LocalAttention(0)
-    with pytest.raises(ValueError, match=r"`pooled`.*\(batch, 8\).*received \(4, 16\)"):
-        PolysemousEmbedding(8)(FEATURES, POOLED)

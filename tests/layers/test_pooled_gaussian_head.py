@@ -100,17 +100,3 @@ def test_points_have_no_variance():
     assert not any("variance" in weight.path for weight in head.weights)
     again = PooledGaussianHead.from_config(head.get_config())
     assert again.covariance is None
-
-
-def test_bad_options_are_named():
-    with pytest.raises(ValueError, match="`pooling`"):
-        PooledGaussianHead(DIM, pooling="max")
-    with pytest.raises(ValueError, match="`drop_rate`"):
-        PooledGaussianHead(DIM, drop_rate=1.0)
-
-
-def test_trains_in_mixed_precision():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    head = PooledGaussianHead(DIM, drop_rate=0.2, seed=0)
-    embedding = head(features(), training=True)
-    assert all(value.dtype == "float32" for value in embedding.values())

@@ -68,7 +68,6 @@ def test_graphs_start_as_the_identity():
 
 
 def started(num_layers):
-    """A layer whose graphs do something."""
     layer = RegionReasoning(num_layers)
     layer.build(REGIONS.shape)
     for graph in layer.graphs:

@@ -45,14 +45,6 @@ def test_a_sentence_without_words_is_one_word_of_padding():
     assert (np.asarray(states) == 0).all()
 
 
-def test_wrong_arguments_are_named():
-    with pytest.raises(ValueError, match=r"`dim`.* received 7"):
-        SentenceGRU(7)
-    SentenceGRU(7, bidirectional=False)
-    with pytest.raises(ValueError, match=r"`merge`.* received 'sum'"):
-        SentenceGRU(8, merge="sum")
-
-
 @pytest.mark.parametrize("merge", ["concat", "ave"])
 def test_a_sentence_at_its_last_word_has_the_states_of_that_word(merge):
     layer = SentenceGRU(8, merge=merge, at_last_word=True)

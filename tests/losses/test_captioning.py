@@ -1,5 +1,3 @@
-"""The captioning term: what is predicted, from which image, and what padding may change."""
-
 import random
 
 import keras

@@ -1,5 +1,3 @@
-"""What `compile(loss=…)` takes is one number, as Keras makes it."""
-
 import keras
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ def squared_error(matches, logits):
 
 
 def as_keras(loss):
-    """Value and gradient of a Sequential model's own `compute_loss`."""
     model = keras.Sequential([keras.Input((LOGITS.shape[1],)), keras.layers.Identity()])
     model.compile("sgd", loss=loss)
     return value_and_gradients(

@@ -1,5 +1,3 @@
-"""CIDEr by sparse factors equals CIDEr by its own function, any block of it."""
-
 import numpy as np
 import pytest
 

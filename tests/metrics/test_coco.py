@@ -137,12 +137,8 @@ def replace(array, position, value):
     ("images", "captions", "message"),
     [
         (replace(IMAGES, 3, 100), CAPTIONS, "`image_ids`.*more than once: 1 id.*100"),
-        (IMAGES, replace(CAPTIONS, 3, 1000), "`caption_ids`.*more than once: 1 id.*1000"),
         (replace(IMAGES, 3, 7), CAPTIONS, "`image_ids`.*of the 10 .* lacks 1 id, .* 103"),
-        (IMAGES, CAPTIONS + 1, "`caption_ids`.*of the 50 .* lacks 1 id, .* 1000"),
         (IMAGES[:9], CAPTIONS, "`image_ids` must be 10 whole numbers"),
-        (IMAGES, CAPTIONS[:49], "`caption_ids` must be 50 whole numbers"),
-        (IMAGES.astype(str), CAPTIONS, "`image_ids` must be whole numbers"),
         (IMAGES, None, "`caption_ids` must be COCO's ids; received None.*zoo.data.regions"),
     ],
 )
@@ -152,11 +148,6 @@ def test_wrong_ids_are_named(folder, similarity, images, captions, message):
     if np.shape(images) == (10,) and np.shape(captions) in ((50,), ()):
         with pytest.raises(ValueError, match=message):
             check_coco_ids(images, captions, folder)
-
-
-def test_missing_items_are_named(folder, similarity):
-    with pytest.raises(ValueError, match=r"`caption_ids`.*lacks 5 ids, for instance 1045"):
-        table(similarity[:, :45], folder, captions=CAPTIONS[:45])
 
 
 def test_what_the_benchmark_does_not_know_is_left_out(folder, similarity):
@@ -208,10 +199,4 @@ def test_an_ensemble_is_the_mean_of_its_similarities(folder, similarity):
 def test_instances_of_other_images_are_named(folder, similarity):
     annotation_folder.write_instances(folder / "instances.json", IMAGES[:-1])
     with pytest.raises(InputError, match=r"instances.json.*lacks 1 id, for instance 109"):
-        table(similarity, folder)
-
-
-def test_a_missing_file_is_named(folder, similarity):
-    (folder / "cxc_image_to_caption.json").unlink()
-    with pytest.raises(InputError, match=r"cxc_image_to_caption.json: there is no such file"):
         table(similarity, folder)

@@ -1,5 +1,3 @@
-"""`halo evaluate`: embeddings from a file, figures on the screen and in JSON."""
-
 import json
 
 import numpy as np
@@ -75,13 +73,9 @@ def test_coco_table(tmp_path, arrays, capsys):
 @pytest.mark.parametrize(
     ("change", "flags", "message"),
     [
-        (lambda a: a.pop("caption_mean"), [], "lacks the array 'caption_mean'"),
         (lambda a: a.pop("image_labels"), [], "lacks the array 'image_labels'"),
         (lambda a: a.update(image_labels=np.arange(9)), [], r"embeddings.npz.*\(9, 50\)"),
         (lambda a: None, ["--similarity", "hamming"], "cosine, .*received 'hamming'"),
-        (lambda a: None, ["--similarity", "Cosine"], "'Cosine' is now called 'cosine'"),
-        (lambda a: None, ["--similarity", "mean"], "'mean' is now called 'euclidean'"),
-        (lambda a: None, ["--similarity", "sgr"], "'sgr' needs a model"),
         (lambda a: None, ["--similarity", "csd"], "csd takes a Gaussian; the file holds a point"),
         (lambda a: a["image_mean"].fill(np.nan), [], "NaN"),
     ],
@@ -90,11 +84,3 @@ def test_what_is_wrong_is_named(tmp_path, arrays, change, flags, message):
     change(arrays)
     with pytest.raises(InputError, match=message):
         main([save(tmp_path, arrays), *flags])
-
-
-def test_other_files_are_named(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        main([str(tmp_path / "gone.npz")])
-    (tmp_path / "text.npz").write_text("text")
-    with pytest.raises(InputError, match=r"text.npz: cannot be read"):
-        main([str(tmp_path / "text.npz")])

@@ -20,7 +20,6 @@ from zoo.metrics import (
 
 
 def recalls_and_ranks(similarity, relevance):
-    """(R@1, R@5, R@10, median rank, mean rank), as VSE++ and all its heirs print them."""
     ranks = rank_queries(similarity, relevance)
     recalls = [100 * ranks.mean(ranks.hits(k)) for k in (1, 5, 10)]
     return [*recalls, np.floor(np.median(ranks.best_rank)), ranks.mean(ranks.best_rank)]

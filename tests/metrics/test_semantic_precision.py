@@ -66,17 +66,6 @@ def test_asp_tie_rule_moves_the_figure_no_further_than_documented(share):
         assert 0 < moved <= worst
 
 
-def test_asp_names_wrong_input(scores):
-    similarity, semantic = scores
-    with pytest.raises(ValueError, match=r"`semantic`.*\(12, 40\); received \(40, 12\)"):
-        average_semantic_precision(similarity, semantic.T)
-    semantic[3, 7] = np.nan
-    with pytest.raises(ValueError, match=r"`semantic`.*NaN.*\(3, 7\)"):
-        average_semantic_precision(similarity, semantic)
-    with pytest.raises(ValueError, match="empty"):
-        average_semantic_precision(np.zeros((0, 3)), np.zeros((0, 3)))
-
-
 def test_asp_of_the_nearest_items(scores):
     similarity, semantic = scores
     whole = average_semantic_precision(similarity, semantic)

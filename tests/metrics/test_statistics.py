@@ -38,22 +38,6 @@ def test_what_is_undefined_is_said_and_left_out():
     assert Estimate(-1.25, -2.0, 0.5, 9).text("+.2f") == "−1.25 [−2.00, +0.50]"
 
 
-def test_columns_must_fit():
-    with pytest.raises(ValueError, match="one length"):
-        bootstrap(np.mean, [1.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="at least 1"):
-        bootstrap(np.mean, [])
-    with pytest.raises(ValueError, match="confidence_level"):
-        bootstrap(np.mean, [1.0], confidence_level=1.0)
-
-
-def test_columns_of_other_types_and_a_single_query():
-    ranks, uncertainty = np.array([1, 3, 1, 2]), np.array([0.1, 0.4, 0.2, 0.3], np.float32)
-    found = bootstrap(lambda r, u: float(((r > 1) * u).sum()), ranks, uncertainty, resamples=50)
-    assert found.value == pytest.approx(0.7)
-    assert bootstrap(np.mean, [4.0]) == Estimate(4.0, 4.0, 4.0, 1)
-
-
 @pytest.mark.filterwarnings("error")
 def test_constant_numbers_have_no_correlation_and_no_warning():
     assert np.isnan(spearman([1.0, 1.0, 1.0], [1.0, 2.0, 3.0]))

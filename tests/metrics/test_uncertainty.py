@@ -8,7 +8,6 @@ from zoo.metrics import recall_by_uncertainty, risk_coverage, spearman, spearman
 
 
 def problem(queries=103, seed=0):
-    """Queries that fail at rank 1 exactly where they are uncertain."""
     rng = np.random.default_rng(seed)
     uncertainty = rng.permutation(queries).astype(float)
     relevance = np.zeros((queries, 2), bool)
@@ -45,7 +44,6 @@ def test_ties_share_a_bin_whatever_the_order():
 
 
 def test_queries_without_positives_are_left_out():
-    """They are anywhere, and what is left keeps its own uncertainty."""
     similarity, relevance, uncertainty = problem()
     left = np.random.default_rng(2).permutation(103)[:3]
     kept = np.setdiff1d(np.arange(103), left)
@@ -99,21 +97,3 @@ def test_spearman_equals_scipy():
     there = np.isfinite(recall)
     expected = stats.spearmanr(np.flatnonzero(there), recall[there]).statistic
     assert spearman_of_bins(recall) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: risk_coverage([0, 1], [0]), "as long as"),
-        (lambda: risk_coverage([], []), "at least one query"),
-        (lambda: risk_coverage([0, np.nan], [0, 1]), "`uncertainty`.*position 1"),
-        (lambda: spearman([1], [1]), "at least two"),
-        (lambda: spearman([[1]], [1]), "one number a query"),
-        (lambda: recall_by_uncertainty(np.eye(2), np.eye(2), [0, 1], bins=0), "`bins`"),
-        (lambda: recall_by_uncertainty(np.eye(2), np.eye(2), [0, 1, 2]), "as long as"),
-        (lambda: recall_by_uncertainty(np.eye(2), np.zeros((2, 2)), [0, 1]), "one query"),
-    ],
-)
-def test_wrong_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,5 +1,3 @@
-"""Similarities by name, and what stands on their classes."""
-
 import re
 
 import keras

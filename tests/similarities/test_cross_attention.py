@@ -19,7 +19,6 @@ MODULES = pytest.mark.parametrize("module", LAYERS)
 
 
 def official(arrays, module):
-    """The similarity with the official weights, and the pooling of both sides."""
     layer = LAYERS[module](16, 8)
     names = {"local": "sim_tranloc_w", "pooled": "sim_tranglo_w", "score": "sim_eval_w"}
     for own, theirs in names.items():
@@ -55,7 +54,6 @@ def sequence(tokens, lengths, pooling):
 
 @MODULES
 def test_as_released(golden, module):
-    """The same similarities, all captions at once instead of one after the other."""
     arrays = golden(f"sgraf_{module}")
     layer, (pool_regions, pool_words) = official(arrays, module)
     images = sequence(arrays["regions"], [36] * 3, pool_regions)

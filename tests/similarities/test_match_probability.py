@@ -160,19 +160,6 @@ def test_moments_of_the_squared_distance():
     assert abs(variance[0, 0] - squared.var()) < 4 * error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scale": 0.0, "shift": 1.0}, "`scale` must be positive; received 0.0"),
-        ({"scale": 1.0, "shift": 1.0, "num_samples": 0}, "at least 1; received 0"),
-        ({"scale": 1.0, "shift": 1.0, "method": "exact"}, "received 'exact'"),
-    ],
-)
-def test_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        S.MatchProbability(**arguments)
-
-
 def test_both_sides_have_noise_of_their_own():
     """With one table for both, an item and its twin would have distance zero in each sample."""
     same = {"mean": np.zeros((1, 6), "float32"), "log_variance": np.zeros((1, 6), "float32")}

@@ -97,15 +97,3 @@ def test_learned_cosine_scale():
     optimizer.apply([np.float32(-100.0)])
     np.testing.assert_allclose(layer.scale, 20.0, rtol=1e-6)
     assert not S.Cosine(scale=10.0).trainable_variables
-
-
-@pytest.mark.parametrize("arguments", [{"scale": 0.0}, {"scale": 101.0, "learn_scale": True}])
-def test_cosine_arguments(arguments):
-    with pytest.raises(ValueError, match=f"received {arguments['scale']}"):
-        S.Cosine(**arguments)
-
-
-@pytest.mark.parametrize("alpha", [0.0, -1.0, float("nan")])
-def test_alpha(alpha):
-    with pytest.raises(ValueError, match="`alpha` must be positive"):
-        S.SmoothChamfer(alpha)

@@ -1,5 +1,3 @@
-"""What must hold for every pair of Gaussians, whatever the numbers."""
-
 import numpy as np
 import pytest
 
