@@ -82,14 +82,6 @@ def test_bad_vectors_are_refused_with_their_line(tmp_path, text, why):
     assert why in str(caught.value)
 
 
-def test_real_glove_vectors(shared_data):
-    path = shared_data / "glove50d_subset" / "glove.6B.50d-relativized.txt"
-    tokenizer = captions.word_tokenizer(["small red head", "zzzqx"])
-    matrix, coverage = captions.read_glove(path, tokenizer)
-    assert matrix.shape == (6, 50)
-    assert coverage == 3 / 4
-
-
 IDS = tf.constant(np.where(np.arange(12) < 9, np.arange(12) + 2, 0)[None].repeat(400, 0), tf.int32)
 
 

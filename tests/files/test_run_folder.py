@@ -1,6 +1,5 @@
 import errno
 import gzip
-import json
 import math
 import os
 import subprocess
@@ -130,30 +129,6 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
-
-
-def test_opening_a_run_cleans_up_after_the_dead(tmp_path):
-    run = RunFolder.open(tmp_path / "a", {"seed": 0})
-    (run.checkpoints / ".tmp-0123456789abcdef-train-00001.npz").write_bytes(b"half")
-    (run.path / ".tmp-fedcba9876543210-model.keras").write_bytes(b"half")
-    foreign = [".tmp-notes", "own/.tmp-0123456789abcdef-a.txt"]
-    (run.path / "own").mkdir()
-    for name in foreign:
-        (run.path / name).write_bytes(b"foreign")
-    RunFolder.open(tmp_path / "a", {"seed": 0})
-    there = sorted(path.relative_to(run.path).as_posix() for path in run.path.rglob(".tmp-*"))
-    assert there == foreign
-
-
-def test_models_are_saved_whole(tmp_path):
-    run = RunFolder.open(tmp_path / "a", {"seed": 0})
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-    path = run.save_model(model)
-    assert path == run.model_path
-    x = np.ones((1, 3), "float32")
-    np.testing.assert_array_equal(keras.saving.load_model(path)(x), model(x))
-    assert run.save_model(model, "best").name == "best.keras"
-    assert json.loads(run.config_path.read_text())["settings"] == {"seed": 0}
 
 
 def test_a_folder_is_whole_or_not_there(tmp_path):

@@ -35,15 +35,6 @@ def test_what_is_not_listed_stops_a_claim_before_anything_is_written(tmp_path):
         written.check()
 
 
-def test_a_file_of_the_lists_name_that_is_none_of_ours_is_foreign(tmp_path):
-    (tmp_path / "written.json").write_text('{"chapters": 3}')
-    with pytest.raises(InputError, match=r"holds written\.json"):
-        Written(tmp_path).check()
-    (tmp_path / "written.json").write_text('{"written": 3}')
-    with pytest.raises(InputError, match="expected names as 'written', found 3"):
-        Written(tmp_path).check()
-
-
 def test_our_own_leftovers_are_removed_and_only_here(tmp_path):
     written = Written(tmp_path)
     written.claim("index")
@@ -56,14 +47,6 @@ def test_our_own_leftovers_are_removed_and_only_here(tmp_path):
     assert not any((folder / half).exists() for folder in own)
     assert (tmp_path / "mine" / half).exists()
     assert (tmp_path / ".tmp-notes").exists()
-
-
-@pytest.mark.parametrize("name", ["index", "model.keras"])
-def test_a_run_starts_in_no_folder_that_holds_anything(tmp_path, name):
-    (tmp_path / "run" / name).mkdir(parents=True)
-    with pytest.raises(InputError, match=f"holds {name}, {FOREIGN}"):
-        RunFolder.open(tmp_path / "run", {})
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [name]
 
 
 def test_a_run_that_is_discarded_leaves_what_others_put_there(tmp_path):

@@ -52,8 +52,3 @@ def test_a_sentence_at_its_last_word_has_the_states_of_that_word(merge):
     rows = np.arange(len(LENGTHS))
     np.testing.assert_array_equal(sentence, np.asarray(states)[rows, LENGTHS - 1])
     np.testing.assert_array_equal(layer(WORDS)[1], np.asarray(layer(WORDS)[0])[:, -1])
-
-
-def test_a_sentence_at_its_last_word_is_a_layer():
-    inputs = {"words": WORDS, "mask": MASK}
-    check_layer(SentenceGRU, {"dim": 8, "at_last_word": True}, inputs, ((4, 6, 8), (4, 8)))

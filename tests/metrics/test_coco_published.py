@@ -33,15 +33,6 @@ def published(shared_data):
     return images, np.array(captions), np.repeat(np.arange(5000), counts), eccv
 
 
-def features(published, seed=0, noise=4.0):
-    images, _, owner, _ = published
-    rng = np.random.default_rng(seed)
-    scene = np.random.default_rng(99).normal(size=(len(images), DIM))
-    shown = scene + 0.1 * noise * rng.normal(size=scene.shape)
-    told = scene[owner] + 0.1 * noise * rng.normal(size=(len(owner), DIM))
-    return [{"mean": side.astype("float32")} for side in (shown, told)]
-
-
 def test_the_ids_are_checked_before_anything_is_trained(published):
     images, captions, _, folder = published
     benchmark = check_coco_ids(images, captions, folder)

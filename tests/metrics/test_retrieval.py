@@ -88,15 +88,6 @@ def test_best_ranks_are_exact():
     assert ranks.hits(3) == [True]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "int32", "bfloat16"])
-def test_dtypes(dtype):
-    import ml_dtypes
-
-    dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
-    similarity = np.arange(12).reshape(3, 4).astype(dtype)
-    assert recall_at_k(similarity, np.eye(3, 4, k=1), 1) == pytest.approx(1 / 3)
-
-
 @pytest.mark.parametrize(
     ("similarity", "relevance", "message"),
     [

@@ -1,5 +1,4 @@
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -12,11 +11,6 @@ from zoo.evaluation import resizing_of
 
 pytest.importorskip("keras_hub")
 FEW = TEXTS[1:3]  # letters of both cases, digits and stops
-
-
-def _of(family):
-    backbone, preprocessor = tiny_hub(family)
-    return zoo.from_preset(backbone, preprocessor=preprocessor)
 
 
 # CLIP and MetaCLIP 2 are read from folders of Hugging Face, there and below.
@@ -60,28 +54,6 @@ def test_it_saves_as_any_other(family, tmp_path):
         assert loaded.gives_match_probability == name.startswith("siglip")
     shown = "stretch" if name.startswith("siglip") else "crop"
     assert resizing_of(tmp_path / "preset") == {"mode": shown, "crop_fraction": 1.0}
-
-
-def test_a_relative_path_keeps_every_file(tmp_path, monkeypatch):
-    model = _of("siglip")
-    zoo.save_preset(model, tmp_path / "absolute")
-    monkeypatch.chdir(tmp_path)
-    zoo.save_preset(model, "relative")
-    model.save_to_preset("relative")
-    listed = [
-        sorted(
-            path.relative_to(tmp_path / folder).as_posix()
-            for path in (tmp_path / folder).rglob("*")
-        )
-        for folder in ("absolute", "relative")
-    ]
-    assert listed[0] == listed[1]
-    card = json.loads((tmp_path / "relative" / "preset.json").read_text())
-    assert [name for name in card["assets"] if name.endswith("vocabulary.spm")]
-    zoo.save_preset(model, "small", half_precision="int8")
-    shutil.rmtree("relative/assets")  # as an earlier version left it; the words are in config.json
-    for name in ("absolute", "relative", "small"):
-        np.testing.assert_array_equal(zoo.from_preset(name).tokenize(FEW), model.tokenize(FEW))
 
 
 def test_a_backbone_shares_its_layers():

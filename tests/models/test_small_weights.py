@@ -53,17 +53,6 @@ def test_each_column_or_word_has_steps_of_its_own(weights, tmp_path):
     assert found["layers/small/vars/0"].dtype == np.float16, "small ones are half as wide"
 
 
-def test_what_was_int8_stays_as_it_is(weights, tmp_path):
-    path, _ = weights
-    shrink(path, int8=True)
-    widen(path, tmp_path / "once.h5")
-    first = read(tmp_path / "once.h5")
-    shrink(tmp_path / "once.h5", int8=True)
-    widen(tmp_path / "once.h5", tmp_path / "twice.h5")
-    for name, values in read(tmp_path / "twice.h5").items():
-        np.testing.assert_array_equal(values, first[name])
-
-
 @pytest.fixture(scope="module")
 def presets(tmp_path_factory):
     folder = tmp_path_factory.mktemp("presets")

@@ -96,12 +96,3 @@ def test_rates_by_depth():
         rates_by_depth([model.layers[1], model])
     with pytest.raises(ValueError, match="decay"):
         rates_by_depth(model.layers, decay=0.0)
-
-
-@pytest.mark.parametrize(
-    ("rates", "says"),
-    [({"lwo/.*": 0.1}, r"match none of \['low/kernel'"), ({"low/bias": -1.0}, "negative")],
-)
-def test_bad_factors_are_said(rates, says):
-    with pytest.raises(ValueError, match=says):
-        LayerwiseAdamW(0.1, rates=rates).build(make_model().trainable_variables)
