@@ -78,7 +78,7 @@ def test_training_and_saving_with_words_in_and_distributions_out(tmp_path):
 
 
 def test_mixed_precision_trains_and_keeps_embeddings_in_float32():
-    """With a loss that is scaled; SGRAF trains in bfloat16, in the slow tier."""
+    """With a loss that is scaled."""
     keras.config.set_dtype_policy("mixed_float16")
     model, data = tiny_pcme(), batch()
     model.compile(zoo.training.AdamP(1e-3))
