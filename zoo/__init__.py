@@ -48,7 +48,7 @@ for _variable, _value in {
 }.items():
     os.environ.setdefault(_variable, _value)
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "Retriever",
