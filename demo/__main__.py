@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from zoo.cli import OneLineParser, program, run
-from zoo.cli.early import check_model, check_path
+from zoo.cli.bounds import check_model, check_path
 from zoo.errors import InputError, require
 
 

@@ -12,7 +12,7 @@ from zoo import collection, evaluation
 from zoo.data import batches, datasets, packaged_photos, photo_credits, toy_birds
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.data.text.prompts import spoken
-from zoo.data.toy.birds.writing import MANIFEST
+from zoo.data.toy.birds import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.files.decoding import check_images

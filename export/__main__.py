@@ -5,7 +5,7 @@ import importlib
 
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from zoo.cli import OneLineParser, program, run
-from zoo.cli.early import check_model
+from zoo.cli.bounds import check_model
 
 
 def main(argv=None):

@@ -9,7 +9,7 @@ import importlib
 from pathlib import Path
 
 from zoo.cli import OneLineParser
-from zoo.cli.early import check_path, check_run
+from zoo.cli.bounds import check_path, check_run
 from zoo.errors import InputError
 
 

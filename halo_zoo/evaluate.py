@@ -16,8 +16,7 @@ import json
 from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
-from zoo.cli.bounds import BY_KIND, SIMILARITIES
-from zoo.cli.early import check_model, check_path
+from zoo.cli.bounds import BY_KIND, SIMILARITIES, check_model, check_path
 from zoo.errors import InputError
 
 PARTS = ("mean", "log_variance", "elements")

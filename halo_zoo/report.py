@@ -10,8 +10,7 @@ The report shows how well a run retrieves and how good its confidence and uncert
 from pathlib import Path
 
 from zoo.cli import OneLineParser
-from zoo.cli.bounds import RESAMPLES, SIMILARITIES
-from zoo.cli.early import check_path, check_run
+from zoo.cli.bounds import RESAMPLES, SIMILARITIES, check_path, check_run
 from zoo.errors import InputError
 
 

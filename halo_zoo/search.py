@@ -30,8 +30,15 @@ import sys
 from pathlib import Path
 
 from zoo.cli import OneLineParser, naming
-from zoo.cli.bounds import DTYPES, SIMILARITIES
-from zoo.cli.early import check_index, check_model, check_path, check_run, check_source
+from zoo.cli.bounds import (
+    DTYPES,
+    SIMILARITIES,
+    check_index,
+    check_model,
+    check_path,
+    check_run,
+    check_source,
+)
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'

@@ -2,8 +2,7 @@
 
 from zoo.former import lookup
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
-from zoo.layers.covariance import Covariance
-from zoo.layers.distribution import Distribution
+from zoo.layers.gaussian import Covariance, Distribution
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.image_preprocessing import ImagePreprocessing, PictureScaling
 from zoo.layers.masking import UnitLength

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
 from zoo.layers.attention import LocalAttention, PolysemousEmbedding
-from zoo.layers.covariance import Covariance
+from zoo.layers.gaussian import Covariance
 from zoo.layers.masking import unit_length
 
 

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
-from zoo.layers.covariance import Covariance
+from zoo.layers.gaussian import Covariance
 from zoo.layers.masking import drop_positions, masked_mean, unit_length
 from zoo.layers.pooling import GeneralizedPooling
 

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from zoo.files.array_files import open_memmap
-from zoo.files.atomic import atomic
 from zoo.metrics.cider_factors import NgramVocabulary, weighted_columns
 
 VARIANTS = ("cider_d", "cider", "tfidf")
@@ -62,31 +60,19 @@ class Cider:
         present = _averaging(group_of, len(corpus)) @ counts
         self._frequency = np.bincount(present.indices, minlength=counts.shape[1])
 
-    def score(
-        self,
-        references: Sequence[Sequence[str]],
-        candidates: Sequence[str],
-        out: np.ndarray | None = None,
-        dtype: Any = "float32",
-    ) -> np.ndarray:
+    def score(self, references: Sequence[Sequence[str]], candidates: Sequence[str]) -> np.ndarray:
         """Scores every candidate against every group.
 
         Args:
             references: G groups of captions.
             candidates: M captions.
-            out: a path at which to write an `.npy` file, mapped into memory; None for an array.
-                The file is whole or not there.
-            dtype: `"float32"` or `"float16"`. float16 makes ties of scores that nearly agree.
 
         Returns:
-            `(G, M)`: the mean over the group's references of the pair's score.
+            `(G, M)` float32: the mean over the group's references of the pair's score.
 
         Raises:
             ValueError: if a group is empty, or a group or a candidate is no text.
-            InputError: if the file cannot be written, such as on a full disk.
         """
-        if np.dtype(dtype) not in (np.float32, np.float16):
-            raise ValueError(f"`dtype` must be float32 or float16; received {dtype!r}")
         references, group_of = _flatten(references, "references")
         candidates = _texts(candidates, "`candidates`")
         left, left_lengths = self._vocabulary.count(references)
@@ -102,13 +88,7 @@ class Cider:
             lengths = np.maximum(left_lengths - 1, 0), np.maximum(right_lengths - 1, 0)
         else:
             lengths = np.zeros(len(references)), np.zeros(len(candidates))
-        blocks = self._blocks(left, right, mean, *lengths)
-        shape = (mean.shape[0], len(candidates))
-        if out is None:
-            return _filled(np.empty(shape, dtype), blocks)
-        with atomic(out) as unfinished:
-            _filled(open_memmap(unfinished, dtype, shape), blocks).flush()
-        return np.load(out, mmap_mode="r+")
+        return self._scores(left, right, mean, *lengths)
 
     def _columns(self, counts, weigh_by_count):
         """Rows of unit length for each n-gram order, over columns (n-gram, t) if clipped."""
@@ -122,21 +102,22 @@ class Cider:
         clipped = self.variant == "cider_d"
         return weighted_columns(counts, idf, self._vocabulary.orders, clipped, weigh_by_count)
 
-    def _blocks(self, left, right, mean, left_lengths, right_lengths):
-        """Yields `(first group, scores (groups, candidates))`."""
+    def _scores(self, left, right, mean, left_lengths, right_lengths):
+        """`(groups, candidates)`, a block of groups at a time."""
         scale = np.float32((10 if self.variant == "cider_d" else 1) / self._vocabulary.max_order)
         lengths = []
         for length in np.unique(right_lengths):
             chosen = np.flatnonzero(right_lengths == length)
             penalty = np.exp(-((left_lengths - length) ** 2) / (2 * self.sigma**2))
             lengths.append((chosen, scale * penalty, right[chosen].T.tocsr()))
+        scores = np.empty((mean.shape[0], len(right_lengths)), np.float32)
         for start in range(0, mean.shape[0], BLOCK_GROUPS):
             rows = mean[start : start + BLOCK_GROUPS]
-            block = np.empty((rows.shape[0], len(right_lengths)), np.float32)
             for chosen, penalty, columns in lengths:
                 penalised = rows.multiply(penalty.astype(np.float32)).tocsr()
-                block[:, chosen] = ((penalised @ left) @ columns).toarray()
-            yield start, block
+                block = ((penalised @ left) @ columns).toarray()
+                scores[start : start + BLOCK_GROUPS, chosen] = block
+        return scores
 
 
 def cider(
@@ -154,7 +135,7 @@ def cider(
         candidates: M captions.
         variant: `"cider_d"`, `"cider"` or `"tfidf"`, see `Cider`.
         tokenizer: a function from a caption to its words; None splits on white space.
-        **kwargs: `sigma` and `smooth_idf` of `Cider`; `out` and `dtype` of `Cider.score`.
+        **kwargs: `sigma` and `smooth_idf` of `Cider`.
 
     Returns:
         `(G, M)` float32, the semantic similarity of `average_semantic_precision`.
@@ -167,16 +148,8 @@ def cider(
 
     Reference: DAA (Li et al., NeurIPS 2022), equation 7, with ψ = CIDEr.
     """
-    scoring = {key: kwargs.pop(key) for key in ("out", "dtype") if key in kwargs}
     _flatten(references, "references")  # so that an error names what was given here
-    scorer = Cider(references, variant, tokenizer, **kwargs)
-    return scorer.score(references, candidates, **scoring)
-
-
-def _filled(scores, blocks):
-    for start, block in blocks:
-        scores[start : start + len(block)] = block
-    return scores
+    return Cider(references, variant, tokenizer, **kwargs).score(references, candidates)
 
 
 def _flatten(groups, name):

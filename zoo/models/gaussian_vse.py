@@ -7,7 +7,7 @@ import keras
 from zoo import similarities
 from zoo.encoders.image_features import ImageBackbone
 from zoo.encoders.stored_features import replay
-from zoo.layers.covariance import Covariance
+from zoo.layers.gaussian import Covariance
 from zoo.layers.masking import UnitLength
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionReasoning

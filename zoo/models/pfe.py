@@ -5,7 +5,7 @@ import math
 import keras
 
 from zoo import losses, similarities
-from zoo.layers.covariance import Covariance
+from zoo.layers.gaussian import Covariance
 from zoo.models import inputs as checked
 from zoo.models.dual_encoder import DualEncoder
 

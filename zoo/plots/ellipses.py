@@ -10,7 +10,7 @@ from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike
 
 from zoo.embeddings import Embedding
-from zoo.embeddings.plane import ellipse_axes, principal_plane
+from zoo.embeddings.arrays import ellipse_axes, principal_plane
 from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, styled
 
 

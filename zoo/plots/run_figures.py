@@ -1,19 +1,23 @@
-"""The figures of a run's folder."""
+"""The figures of a run's folder, with the curves over its epochs, and those over prompts."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from zoo import similarities
 from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder
 from zoo.plots import retrieval_sheets, style, uncertainty_plots
-from zoo.plots.curves import training_curves
 from zoo.plots.ellipses import confidence_ellipses, items_of, principal_plane
+from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, styled
 from zoo.similarities import by_name
 from zoo.training import Run, read_history
+
+_NOT_CURVES = ("phase", "epoch", "seconds")
+_COLUMNS = 3
 
 
 def draw_run(run: Run, results: dict[str, Any], split: EncodedSplit, model: DualEncoder) -> None:
@@ -102,3 +106,131 @@ def _sheets(split, pairs, picture, rows=6):
 def _spread(values, count, rows):
     order = np.arange(count) if values is None else np.argsort(values, kind="stable")
     return order[np.linspace(0, count - 1, rows).round().astype(int)]
+
+
+@styled
+def training_curves(history: Mapping[str, Sequence]) -> Figure:
+    """One panel for every logged value, over the epochs of all phases.
+
+    ```python
+    figure = training_curves({"loss": [2.0, 1.5, 1.2], "val_loss": [2.1, 1.7, 1.6]})
+    ```
+
+    Args:
+        history: columns of one length, as `zoo.training.history.read_history` or Keras'
+            `History.history` give them. `val_NAME` is drawn with `NAME`. A column `phase` sets
+            the phases apart and names them.
+
+    Returns:
+        A matplotlib figure.
+
+    Raises:
+        ValueError: if there is nothing to draw.
+    """
+    names = [n for n in history if n not in _NOT_CURVES and len(history[n])]
+    panels = [n for n in names if not (n.startswith("val_") and n[4:] in names)]
+    if not panels:
+        raise ValueError(f"`history` must hold curves; received the columns {list(history)}")
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = new_figure(3.7 * columns, 2.5 * rows + 0.2)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    epochs = np.arange(1, len(history[panels[0]]) + 1)
+    for axis, name in zip(axes.flat, panels, strict=False):
+        validated = f"val_{name}" in names
+        _curve(axis, epochs, history[name], PALETTE[0], "-", "training")
+        if validated:
+            _curve(axis, epochs, history[f"val_{name}"], PALETTE[1], "--", "validation")
+            axis.legend()
+        axis.set_title(_title(name))
+        _scale(axis, history[name])
+        axis.margins(x=0.02)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        _phases(axis, history.get("phase"))
+    for position, axis in enumerate(axes.flat):
+        if position >= len(panels):
+            axis.set_visible(False)
+        elif position + columns >= len(panels):
+            axis.set_xlabel("epoch")
+            axis.tick_params(labelbottom=True)  # the row below may have no panel here
+    return figure
+
+
+@styled
+def prompts_plot(accuracy, best_of_class):
+    """Accuracy with the K most certain prompts of every class, and the best K of each class.
+
+    ```python
+    figure = prompts_plot([8.0, 9.5, 9.3], [1, 3, 3, 2])
+    ```
+
+    Args:
+        accuracy: `(prompts,)`, top-1 in percent for K = 1, 2, ….
+        best_of_class: `(classes,)`, the K that each class keeps.
+
+    Returns:
+        A matplotlib figure.
+
+    Reference: PCME++ (Chun, ICLR 2024), figure C.1.
+    """
+    prompts = len(accuracy)
+    figure = new_figure(9.0, 3.4)
+    same, classes = figure.subplots(1, 2)
+    best = int(np.argmax(accuracy))
+    same.plot(np.arange(1, prompts + 1), accuracy, color=PALETTE[0])
+    same.plot(best + 1, accuracy[best], marker=MARKERS[0], color=PALETTE[0])
+    same.axhline(accuracy[-1], color=GREY, linestyle="--", label="all prompts")
+    same.set(title=f"The same K: best {best + 1}", xlabel="K most certain prompts")
+    same.set_ylabel("top-1 (%)")
+    same.legend()
+    classes.hist(best_of_class, bins=np.arange(0.5, prompts + 1), color=PALETTE[1])
+    classes.set(title="Each class by its best K", xlabel="K", ylabel="classes")
+    return figure
+
+
+def _curve(axis, epochs, values, color, line, label):
+    values = np.asarray(values, float)
+    few = np.isfinite(values).sum() <= 30
+    axis.plot(
+        epochs, values, line, color=color, label=label, marker="o" if few else None, markersize=3.5
+    )
+
+
+def _scale(axis, values):
+    """Logarithmic where phases have losses of other sizes, such as sums and single hinges."""
+    values = np.asarray(values, float)
+    values = values[np.isfinite(values)]
+    if len(values) and 0 < 30 * values.min() < values.max():
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+
+
+def _phases(axis, phases):
+    if phases is None:
+        return
+    starts = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
+    if not starts:
+        return
+    for start in starts:
+        axis.axvline(start + 0.5, color=GREY, linewidth=1, linestyle=":")
+    for start in (0, *starts):
+        axis.annotate(
+            str(phases[start]).replace("_", " "),
+            (start + (0.5 if start else 1), 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -2),
+            textcoords="offset points",
+            va="top",
+            fontsize=8,
+            color="#5A5A5A",
+        )
+    # The names of the phases need room above the curves.
+    low, high = axis.get_ylim()
+    if axis.get_yscale() == "log":
+        axis.set_ylim(low, high * (high / low) ** 0.15)
+    else:
+        axis.set_ylim(low, high + 0.15 * (high - low))
+
+
+def _title(name):
+    return name.removeprefix("val_").replace("_", " ")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo import collection, similarities
-from zoo.cli.early import absolute
+from zoo.cli.bounds import absolute
 from zoo.collection.encoding import continues
 from zoo.collection.sources import PICTURES, is_remote
 from zoo.data import captioned_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zoo.cli.early import absolute
+from zoo.cli.bounds import absolute
 from zoo.confidence import Confidence, GalleryIdentity, Probes
 from zoo.confidence.calibrate import AtChanceError
 from zoo.confidence.fits import REFERENCE, priors

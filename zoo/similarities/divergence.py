@@ -83,8 +83,19 @@ def jeffreys_divergence(images, captions):
     return ops.maximum(0.5 * both, 0.0)
 
 
+class _Divergence(Similarity):
+    """Base of those that are minus a divergence: W2 finds their candidates."""
+
+    embeddings = (GAUSSIAN,)
+    space = "wasserstein_2"
+    is_distance = True
+
+    def call(self, images, captions):
+        return -type(self).function(images, captions)
+
+
 @keras.saving.register_keras_serializable(package="halo")
-class KLDivergence(Similarity):
+class KLDivergence(_Divergence):
     """−KL(image ‖ caption), for Gaussians; `(N, M)` float32 ≤ 0. See `kl_divergence`.
 
     ```python
@@ -94,17 +105,11 @@ class KLDivergence(Similarity):
     """
 
     identifier = "kl"
-    embeddings = (GAUSSIAN,)
-    space = "wasserstein_2"
     function = staticmethod(kl_divergence)
-    is_distance = True
-
-    def call(self, images, captions):
-        return -kl_divergence(images, captions)
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class ReverseKLDivergence(Similarity):
+class ReverseKLDivergence(_Divergence):
     """−KL(caption ‖ image), for Gaussians; `(N, M)` float32 ≤ 0. See `reverse_kl_divergence`.
 
     ```python
@@ -114,17 +119,11 @@ class ReverseKLDivergence(Similarity):
     """
 
     identifier = "reverse_kl"
-    embeddings = (GAUSSIAN,)
-    space = "wasserstein_2"
     function = staticmethod(reverse_kl_divergence)
-    is_distance = True
-
-    def call(self, images, captions):
-        return -reverse_kl_divergence(images, captions)
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class MinKLDivergence(Similarity):
+class MinKLDivergence(_Divergence):
     """−min of both KLs, for Gaussians; `(N, M)` float32 ≤ 0. See `min_kl_divergence`.
 
     ```python
@@ -134,17 +133,11 @@ class MinKLDivergence(Similarity):
     """
 
     identifier = "min_kl"
-    embeddings = (GAUSSIAN,)
-    space = "wasserstein_2"
     function = staticmethod(min_kl_divergence)
-    is_distance = True
-
-    def call(self, images, captions):
-        return -min_kl_divergence(images, captions)
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class JeffreysDivergence(Similarity):
+class JeffreysDivergence(_Divergence):
     """−Jeffreys divergence, for Gaussians; `(N, M)` float32 ≤ 0. See `jeffreys_divergence`.
 
     ```python
@@ -154,13 +147,7 @@ class JeffreysDivergence(Similarity):
     """
 
     identifier = "jeffreys"
-    embeddings = (GAUSSIAN,)
-    space = "wasserstein_2"
     function = staticmethod(jeffreys_divergence)
-    is_distance = True
-
-    def call(self, images, captions):
-        return -jeffreys_divergence(images, captions)
 
 
 def log_expected_likelihood(images, captions):
@@ -236,7 +223,7 @@ class ExpectedLikelihood(Similarity):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class Bhattacharyya(Similarity):
+class Bhattacharyya(_Divergence):
     """−Bhattacharyya distance, for Gaussians; `(N, M)` ≤ 0. See `bhattacharyya_distance`.
 
     ```python
@@ -246,13 +233,7 @@ class Bhattacharyya(Similarity):
     """
 
     identifier = "bhattacharyya"
-    embeddings = (GAUSSIAN,)
-    space = "wasserstein_2"
     function = staticmethod(bhattacharyya_distance)
-    is_distance = True
-
-    def call(self, images, captions):
-        return -bhattacharyya_distance(images, captions)
 
 
 def _kl(p, q):
