@@ -88,12 +88,10 @@ def regions(
     return keras.Model(inputs, outputs, name="backbone")
 
 
-def regions_and_hidden(
-    region_dim: int, hidden_dim: int, num_regions: int | None = None
-) -> keras.Model:
+def regions_and_hidden(region_dim: int, hidden_dim: int) -> keras.Model:
     """Regions beside the hidden layer of an MLP on them: a linear map of both is VSE∞'s
     residual."""
-    inputs = keras.Input((num_regions, region_dim), name="images")
+    inputs = keras.Input((None, region_dim), name="images")
     mask = RegionMask(name="mask")(inputs)
     hidden = layers.Dense(hidden_dim, name="hidden")(inputs)
     normalize = layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name="normalize")

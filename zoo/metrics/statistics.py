@@ -11,6 +11,7 @@ from scipy import stats
 
 from zoo.cli.bounds import RESAMPLES
 
+_TAIL = (1 - 0.95) / 2  # beyond each end of an interval
 _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled in more steps
 
 
@@ -49,9 +50,8 @@ def bootstrap(
     *columns: ArrayLike,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    confidence_level: float = 0.95,
 ) -> Estimate:
-    """Percentile bootstrap interval of a statistic of queries.
+    """Percentile bootstrap interval of a statistic of queries, of 95 %.
 
     Queries are resampled with replacement, the same for all columns. The resamples depend on the
     seed and the number of queries alone, so statistics of the same queries are paired.
@@ -67,15 +67,13 @@ def bootstrap(
         columns: arrays `(queries,)`. SciPy hands all of them over in their common dtype.
         resamples: number of resamples.
         seed: of the resampling.
-        confidence_level: of the interval, in (0, 1).
 
     Returns:
         An `Estimate`. Both ends are NaN where no resample has a number. The interval of a single
         query is its value.
 
     Raises:
-        ValueError: if the columns are empty or differ in length, or `confidence_level` is not in
-            (0, 1).
+        ValueError: if the columns are empty or differ in length.
 
     Relations: the percentile method of `scipy.stats.bootstrap(paired=True)`, which gives NaN as
         soon as one resample is undefined, and refuses a single query.
@@ -86,8 +84,6 @@ def bootstrap(
     lengths = {len(column) for column in columns}
     if len(lengths) != 1 or not min(lengths):
         raise ValueError(f"`columns` must have one length of at least 1; received {lengths}")
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"`confidence_level` must be in (0, 1); received {confidence_level}")
     (count,) = lengths
     value = float(statistic(*columns))
     if count == 1:
@@ -109,8 +105,7 @@ def bootstrap(
     found = found[np.isfinite(found)]
     if not len(found):
         return Estimate(value, math.nan, math.nan, count)
-    tail = (1 - confidence_level) / 2
-    low, high = np.quantile(found, [tail, 1 - tail])
+    low, high = np.quantile(found, [_TAIL, 1 - _TAIL])
     return Estimate(value, float(low), float(high), count)
 
 
@@ -126,10 +121,8 @@ def percentage(values):
     return 100.0 * np.mean(values)
 
 
-def wilson_interval(
-    successes: ArrayLike, counts: ArrayLike, confidence_level: float = 0.95
-) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson score intervals of several shares.
+def wilson_interval(successes: ArrayLike, counts: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson score intervals of several shares, of 95 %.
 
     ```python
     low, high = wilson_interval([8, 1], [10, 10])  # [0.49, 0.02], [0.94, 0.40]
@@ -138,7 +131,6 @@ def wilson_interval(
     Args:
         successes: `(shares,)` whole numbers.
         counts: `(shares,)` whole numbers of at least 1, not below `successes`.
-        confidence_level: of the intervals, in (0, 1).
 
     Returns:
         Two arrays `(shares,)`, the lower and the upper ends, in [0, 1].
@@ -149,7 +141,7 @@ def wilson_interval(
     Relations: `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")`, share by share.
     """
     ends = [
-        stats.binomtest(int(k), int(n)).proportion_ci(confidence_level, method="wilson")
+        stats.binomtest(int(k), int(n)).proportion_ci(method="wilson")
         for k, n in zip(successes, counts, strict=True)
     ]
     low, high = np.array(ends, float).reshape(-1, 2).T

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -51,17 +50,15 @@ def frozen_points(model: DualEncoder) -> DualEncoder:
     )
 
 
-def save_points(
-    path: str | os.PathLike, of: str, card: dict[str, Any], files: Sequence[str | os.PathLike] = ()
-) -> None:
+def save_points(path: str | os.PathLike, of: str, card: dict[str, Any]) -> None:
     """Writes a preset without weights that is `points_of` the preset `of` in the same folder.
-    Raises InputError if the folder exists, or a file is missing."""
+    Raises InputError if the folder exists."""
 
     def write(folder):
         text = json.dumps({"points_of": of}) + "\n"
         (folder / POINTS_FILE).write_text(text, encoding="utf-8")
 
-    write_preset(path, write, card, files)
+    write_preset(path, write, card)
 
 
 def vector_points(dim: int) -> DualEncoder:

@@ -129,19 +129,18 @@ def _caption_file(data, where):
     return CaptionFile(lines if text.strip() else [], None, where, clean)
 
 
-def read_numbered(path, count=1):
-    """A CUB table: lines of `number value …`, so many values and none with a space, as `{number:
-    (line, values)}`. Raises InputError if a line has another form or a number occurs twice."""
+def read_numbered(path):
+    """A CUB table: lines of `number value`, the value without a space, as `{number: (line,
+    value)}`. Raises InputError if a line has another form or a number occurs twice."""
     table = {}
     for line, text in enumerate(read_lines(path), start=1):
         fields = text.split()
-        number = whole_number(fields[0]) if len(fields) == count + 1 else None
+        number = whole_number(fields[0]) if len(fields) == 2 else None
         if number is None:
-            form = " ".join(["number", *["value"] * count])
-            raise InputError(f"{path}:{line}: expected '{form}', found {text!r}")
+            raise InputError(f"{path}:{line}: expected 'number value', found {text!r}")
         if number in table:
             raise InputError(f"{path}:{line}: number {fields[0]} occurs twice")
-        table[number] = (line, fields[1] if count == 1 else fields[1:])
+        table[number] = (line, fields[1])
     return table
 
 

@@ -93,10 +93,10 @@ def load(
     return Split(records, _source(image_array, rows))
 
 
-def say_lengths(images, captions, root=None):
+def say_lengths(images, captions):
     """Lines on vectors that are not of unit length, which models then make them."""
     for what, spec in (("images", images), ("captions", captions)):
-        shortest, longest = lengths(read_vectors(spec, what, root))
+        shortest, longest = lengths(read_vectors(spec, what))
         if shortest < 0.99 or longest > 1.01:
             yield (
                 f"{spec}: lengths from {shortest:.3g} to {longest:.3g}; the model brings every "

@@ -105,10 +105,10 @@ def sample_species(rng, count, others=()):
     return species
 
 
-def individual(rng, species, variation=0.15):
+def individual(rng, species):
     """One bird of a species: now and then an attribute is not the species' own."""
     bird = dict(species)
-    if rng.random() < variation:
+    if rng.random() < 0.15:
         name = _VARIABLE[rng.integers(len(_VARIABLE))]
         others = [v for v in _VALUES[name] if v != bird[name] and not _invisible({**bird, name: v})]
         bird[name] = others[rng.integers(len(others))]
