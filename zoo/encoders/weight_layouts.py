@@ -52,8 +52,10 @@ def norm(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
 
 
 def convolution(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a Conv2D without bias: out, in / groups, h, w to h, w, in / groups, out."""
+    """Of a Conv2D: out, in / groups, h, w to h, w, in / groups, out."""
     yield Entry(layer.kernel, (f"{name}.weight",), lambda w: w.transpose(2, 3, 1, 0))
+    if layer.use_bias:
+        yield Entry(layer.bias, (f"{name}.bias",))
 
 
 def sentence_gru(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
@@ -97,26 +99,30 @@ def generalized_pooling(layer: keras.layers.Layer, name: str) -> Iterator[Entry]
 
 
 def transformer_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a block of CLIP, by OpenAI's names: query, key and value are stacked."""
+    """Of a block of CLIP, by OpenAI's names."""
     yield from norm(block.layer_norm_1, f"{name}.ln_1")
-    attention = block.attention
+    yield from joint_attention(block.attention, f"{name}.attn")
+    yield from norm(block.layer_norm_2, f"{name}.ln_2")
+    yield from linear(block.dense_1, f"{name}.mlp.c_fc")
+    yield from linear(block.dense_2, f"{name}.mlp.c_proj")
+
+
+def joint_attention(attention: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of `nn.MultiheadAttention`, whose query, key and value are stacked."""
     parts = (attention.query_dense, attention.key_dense, attention.value_dense)
     for place, part in enumerate(parts):
         # (out, in) → (in, heads, per head)
         yield Entry(
             part.kernel,
-            (f"{name}.attn.in_proj_weight",),
+            (f"{name}.in_proj_weight",),
             lambda w, at=place, shape=part.kernel.shape: np.split(w, 3)[at].T.reshape(shape),
         )
         yield Entry(
             part.bias,
-            (f"{name}.attn.in_proj_bias",),
+            (f"{name}.in_proj_bias",),
             lambda b, at=place, shape=part.bias.shape: np.split(b, 3)[at].reshape(shape),
         )
-    yield from _reshaped(attention.output_dense, f"{name}.attn.out_proj")
-    yield from norm(block.layer_norm_2, f"{name}.ln_2")
-    yield from linear(block.dense_1, f"{name}.mlp.c_fc")
-    yield from linear(block.dense_2, f"{name}.mlp.c_proj")
+    yield from _reshaped(attention.output_dense, f"{name}.out_proj")
 
 
 def bert(network: keras.Model, name: str) -> Iterator[Entry]:
@@ -163,13 +169,17 @@ def torchvision(network: keras.Model, prefix: str = "") -> Iterator[Entry]:
             yield from norm(layer, name)
 
 
+def self_attention(attention: keras.layers.Layer, name: str) -> Iterator[Entry]:
+    """Of an attention by Hugging Face's names."""
+    for letter, part in zip("qkv", ("query", "key", "value"), strict=True):
+        yield from _reshaped(getattr(attention, f"{part}_dense"), f"{name}.{letter}_proj")
+    yield from _reshaped(attention.output_dense, f"{name}.out_proj")
+
+
 def hugging_face_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
     """Of a block of CLIP, by Hugging Face's names."""
     yield from norm(block.layer_norm_1, f"{name}.layer_norm1")
-    attention = block.attention
-    for letter, part in zip("qkv", ("query", "key", "value"), strict=True):
-        yield from _reshaped(getattr(attention, f"{part}_dense"), f"{name}.self_attn.{letter}_proj")
-    yield from _reshaped(attention.output_dense, f"{name}.self_attn.out_proj")
+    yield from self_attention(block.attention, f"{name}.self_attn")
     yield from norm(block.layer_norm_2, f"{name}.layer_norm2")
     yield from linear(block.dense_1, f"{name}.mlp.fc1")
     yield from linear(block.dense_2, f"{name}.mlp.fc2")

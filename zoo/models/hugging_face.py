@@ -1,18 +1,21 @@
 """CLIP and SigLIP as `transformers` saves them, read into KerasHub's backbones."""
 
 import pathlib
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 import keras
 import numpy as np
 
+from zoo.encoders import weight_layouts as layouts
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.weight_arrays import WeightArrays
+from zoo.encoders.weight_layouts import Entry, fill
 from zoo.errors import InputError, require
 from zoo.files.json_files import read_object
 
 WEIGHTS_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 MODEL_TYPES = ("clip", "siglip", "siglip2")
+_IMAGES, _WORDS = "vision_model.embeddings", "text_model.embeddings"
 # What `transformers` leaves out of a config, because it is its default.
 _CLIP_TEXT = {"vocab_size": 49408, "hidden_size": 512, "intermediate_size": 2048}
 _CLIP_TEXT |= {"num_hidden_layers": 12, "num_attention_heads": 8, "max_position_embeddings": 77}
@@ -23,14 +26,6 @@ _SIGLIP_TEXT |= {"num_attention_heads": 12, "max_position_embeddings": 64}
 _SIGLIP_VISION = {**_CLIP_VISION, "patch_size": 16}
 _DEFAULTS = {"clip": (_CLIP_TEXT, _CLIP_VISION), "siglip": (_SIGLIP_TEXT, _SIGLIP_VISION)}
 _ACTIVATIONS = {"quick_gelu": "quick_gelu", "gelu": "gelu", "gelu_pytorch_tanh": "gelu_approximate"}
-
-
-class Place(NamedTuple):
-    """Where arrays go: a variable of Keras, their names, and their arrangement in its layout."""
-
-    variable: Any
-    names: tuple[str, ...]
-    arrange: Any = np.asarray
 
 
 def model_type_of(folder: pathlib.Path) -> str | None:
@@ -70,7 +65,7 @@ def read_hugging_face(folder: pathlib.Path) -> tuple[keras.Model, keras.layers.L
         )
         ids = backbone.vision_encoder.embedding.position_ids  # KerasHub's presets hold them
         ids.assign(np.arange(ids.shape[-1])[None])
-        places = clip_places(backbone)
+        entries = _clip_entries(backbone)
     else:
         width = text.get("projection_size", text["hidden_size"])
         backbone = models.SigLIPBackbone(
@@ -78,76 +73,73 @@ def read_hugging_face(folder: pathlib.Path) -> tuple[keras.Model, keras.layers.L
             models.SigLIPTextEncoder(**of_text, projection_dim=width, dtype="float32"),
             dtype="float32",
         )
-        places = siglip_places(backbone)
+        entries = _siglip_entries(backbone)
     network = f"a {config.get('model_type')} of {folder / CONFIG_FILE}"
     arrays = WeightArrays(folder / WEIGHTS_FILE, network)
-    arrays.require([name for place in places for name in place.names], network)
-    arrays.check_all_used(network, places)
-    for place in places:
-        (name,) = place.names
-        arrays.assign(place.variable, name, place.arrange(arrays.get(name)))
+    fill(arrays, entries, network)
     return backbone, _preprocessor(folder, kind, text, image[:2])
 
 
-def clip_places(backbone: keras.Model) -> list[Place]:
-    """Where the arrays of `CLIPModel` go."""
+def _clip_entries(backbone) -> Iterator[Entry]:
+    """Of `CLIPModel`."""
     vision, text = backbone.vision_encoder, backbone.text_encoder
-    places = [
-        _kernel(vision.embedding.patch_embedding, "vision_model.embeddings.patch_embedding"),
-        Place(vision.embedding.class_embedding, ("vision_model.embeddings.class_embedding",)),
-        *_norm(vision.pre_layer_norm, "vision_model.pre_layrnorm"),
-        *_norm(vision.layer_norm, "vision_model.post_layernorm"),
-        *_norm(text.layer_norm, "text_model.final_layer_norm"),
-        _kernel(backbone.vision_projection, "visual_projection"),
-        _kernel(backbone.text_projection, "text_projection"),
-        Place(backbone.clip_head.logit_scale, ("logit_scale",), lambda x: x.reshape(())),
-        _table(text.embedding.token_embedding, "text_model.embeddings.token_embedding"),
-        Place(
-            text.embedding.position_embedding.position_embeddings,
-            ("text_model.embeddings.position_embedding.weight",),
-        ),
-        _table(vision.embedding.position_embedding, "vision_model.embeddings.position_embedding"),
-    ]
-    for tower, layers in (("vision", vision.encoder_layers), ("text", text.encoder_layers)):
-        for number, layer in enumerate(layers):
-            name = f"{tower}_model.encoder.layers.{number}"
-            places += _norm(layer.layer_norm_1, f"{name}.layer_norm1")
-            places += _norm(layer.layer_norm_2, f"{name}.layer_norm2")
-            places += _attention(layer.attention, f"{name}.self_attn")
-            places += _dense(layer.dense_1, f"{name}.mlp.fc1")
-            places += _dense(layer.dense_2, f"{name}.mlp.fc2")
-    return places
+    yield from layouts.convolution(vision.embedding.patch_embedding, f"{_IMAGES}.patch_embedding")
+    yield Entry(vision.embedding.class_embedding, (f"{_IMAGES}.class_embedding",))
+    yield _table(vision.embedding.position_embedding, f"{_IMAGES}.position_embedding")
+    yield from layouts.norm(vision.pre_layer_norm, "vision_model.pre_layrnorm")
+    yield from layouts.norm(vision.layer_norm, "vision_model.post_layernorm")
+    yield _table(text.embedding.token_embedding, f"{_WORDS}.token_embedding")
+    positions = text.embedding.position_embedding.position_embeddings
+    yield Entry(positions, (f"{_WORDS}.position_embedding.weight",))
+    yield from layouts.norm(text.layer_norm, "text_model.final_layer_norm")
+    yield from layouts.linear(backbone.vision_projection, "visual_projection")
+    yield from layouts.linear(backbone.text_projection, "text_projection")
+    yield _scalar(backbone.clip_head.logit_scale, "logit_scale")
+    for name, layer in _blocks(vision, text):
+        yield from layouts.hugging_face_block(layer, name)
 
 
-def siglip_places(backbone: keras.Model) -> list[Place]:
-    """Where the arrays of `SiglipModel` go."""
+def _siglip_entries(backbone) -> Iterator[Entry]:
+    """Of `SiglipModel`."""
     vision, text = backbone.vision_encoder, backbone.text_encoder
-    head, pooled = backbone.siglip_head, "vision_model.head"
-    places = [
-        *_dense(vision.embedding.patch_embedding, "vision_model.embeddings.patch_embedding"),
-        _table(vision.embedding.position_embedding, "vision_model.embeddings.position_embedding"),
-        *_norm(vision.post_layer_norm, "vision_model.post_layernorm"),
-        Place(vision.head.probe, (f"{pooled}.probe",)),
-        *_joint_attention(vision.head.attention, f"{pooled}.attention"),
-        *_norm(vision.head.layer_norm, f"{pooled}.layernorm"),
-        *_dense(vision.head.mlp.fc1, f"{pooled}.mlp.fc1"),
-        *_dense(vision.head.mlp.fc2, f"{pooled}.mlp.fc2"),
-        _table(text.embedding.token_embedding, "text_model.embeddings.token_embedding"),
-        _table(text.embedding.position_embedding, "text_model.embeddings.position_embedding"),
-        *_norm(text.post_layer_norm, "text_model.final_layer_norm"),
-        *_dense(text.head, "text_model.head"),
-        Place(head.logit_scale, ("logit_scale",), lambda x: x.reshape(())),
-        Place(head.logit_bias, ("logit_bias",), lambda x: x.reshape(())),
-    ]
+    pooled, name = vision.head, "vision_model.head"
+    yield from layouts.convolution(vision.embedding.patch_embedding, f"{_IMAGES}.patch_embedding")
+    yield _table(vision.embedding.position_embedding, f"{_IMAGES}.position_embedding")
+    yield from layouts.norm(vision.post_layer_norm, "vision_model.post_layernorm")
+    yield Entry(pooled.probe, (f"{name}.probe",))
+    yield from layouts.joint_attention(pooled.attention, f"{name}.attention")
+    yield from layouts.norm(pooled.layer_norm, f"{name}.layernorm")
+    yield from _mlp(pooled.mlp, f"{name}.mlp")
+    yield _table(text.embedding.token_embedding, f"{_WORDS}.token_embedding")
+    yield _table(text.embedding.position_embedding, f"{_WORDS}.position_embedding")
+    yield from layouts.norm(text.post_layer_norm, "text_model.final_layer_norm")
+    yield from layouts.linear(text.head, "text_model.head")
+    yield _scalar(backbone.siglip_head.logit_scale, "logit_scale")
+    yield _scalar(backbone.siglip_head.logit_bias, "logit_bias")
+    for name, layer in _blocks(vision, text):
+        yield from layouts.norm(layer.layer_norm1, f"{name}.layer_norm1")
+        yield from layouts.norm(layer.layer_norm2, f"{name}.layer_norm2")
+        yield from layouts.self_attention(layer.self_attn, f"{name}.self_attn")
+        yield from _mlp(layer.mlp, f"{name}.mlp")
+
+
+def _blocks(vision, text):
     for tower, layers in (("vision", vision.encoder_layers), ("text", text.encoder_layers)):
         for number, layer in enumerate(layers):
-            name = f"{tower}_model.encoder.layers.{number}"
-            places += _norm(layer.layer_norm1, f"{name}.layer_norm1")
-            places += _norm(layer.layer_norm2, f"{name}.layer_norm2")
-            places += _attention(layer.self_attn, f"{name}.self_attn")
-            places += _dense(layer.mlp.fc1, f"{name}.mlp.fc1")
-            places += _dense(layer.mlp.fc2, f"{name}.mlp.fc2")
-    return places
+            yield f"{tower}_model.encoder.layers.{number}", layer
+
+
+def _mlp(layer, name):
+    yield from layouts.linear(layer.fc1, f"{name}.fc1")
+    yield from layouts.linear(layer.fc2, f"{name}.fc2")
+
+
+def _table(layer, name):
+    return Entry(layer.embeddings, (f"{name}.weight",))
+
+
+def _scalar(variable, name):
+    return Entry(variable, (name,), lambda x: x.reshape(()))
 
 
 def _sizes(config, usual, folder):
@@ -207,59 +199,3 @@ def _preprocessor(folder, kind, text, image_size):
 def _merges(path):
     lines = path.read_text(encoding="utf-8").split("\n")
     return [line for line in lines if line.strip() and not line.startswith("#version")]
-
-
-def _norm(layer, name):
-    return [Place(layer.gamma, (f"{name}.weight",)), Place(layer.beta, (f"{name}.bias",))]
-
-
-def _kernel(layer, name):
-    axes = (2, 3, 1, 0) if len(layer.kernel.shape) == 4 else (1, 0)
-    return Place(layer.kernel, (f"{name}.weight",), lambda x: x.transpose(axes))
-
-
-def _dense(layer, name):
-    return [_kernel(layer, name), Place(layer.bias, (f"{name}.bias",))]
-
-
-def _table(layer, name):
-    return Place(layer.embeddings, (f"{name}.weight",))
-
-
-def _attention(layer, name):
-    parts = zip("qkv", (layer.query_dense, layer.key_dense, layer.value_dense), strict=True)
-    return [
-        place
-        for letter, dense in parts
-        for place in (
-            Place(dense.kernel, (f"{name}.{letter}_proj.weight",), _by_heads(dense.kernel)),
-            Place(dense.bias, (f"{name}.{letter}_proj.bias",), _by_heads(dense.bias)),
-        )
-    ] + _output(layer, name)
-
-
-def _joint_attention(layer, name):
-    """Of `torch.nn.MultiheadAttention`, whose three maps are one array."""
-    places = _output(layer, name)
-    for third, dense in enumerate((layer.query_dense, layer.key_dense, layer.value_dense)):
-        for variable, suffix in ((dense.kernel, "weight"), (dense.bias, "bias")):
-            places.append(Place(variable, (f"{name}.in_proj_{suffix}",), _third(variable, third)))
-    return places
-
-
-def _output(layer, name):
-    dense = layer.output_dense
-    return [
-        Place(dense.kernel, (f"{name}.out_proj.weight",), _by_heads(dense.kernel)),
-        Place(dense.bias, (f"{name}.out_proj.bias",)),
-    ]
-
-
-def _by_heads(variable):
-    shape = tuple(variable.shape)
-    return lambda x: x.T.reshape(shape) if len(shape) == 3 else x.reshape(shape)
-
-
-def _third(variable, number):
-    arrange = _by_heads(variable)
-    return lambda x: arrange(np.split(x, 3)[number])

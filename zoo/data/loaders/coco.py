@@ -16,9 +16,8 @@ from zoo.data.loaders.gather import (
 )
 from zoo.data.records import Loaded, Problems
 from zoo.errors import InputError
-from zoo.files.array_files import read_array
 from zoo.files.json_files import read_json
-from zoo.files.text_files import read_lines
+from zoo.metrics.annotations import read_ids
 
 
 def load(
@@ -138,15 +137,8 @@ def _keep(listed, wanted, files, problems, missing):
 
 
 def _read_ids(ids):
-    if not isinstance(ids, str | Path):
-        return {int(number) for number in ids}
-    path = Path(ids).expanduser()
-    try:
-        if path.suffix == ".npy":
-            return {int(number) for number in read_array(path).ravel()}
-        return {int(text) for text in read_lines(path) if text.strip()}
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a list of ids ({error})") from error
+    is_path = isinstance(ids, str | Path)
+    return set(map(int, read_ids(Path(ids).expanduser()) if is_path else ids))
 
 
 def _check_keys(path, content, keys):
