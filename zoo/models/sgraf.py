@@ -47,22 +47,15 @@ def sgraf(
     Args:
         image_backbone: the shape of precomputed regions; or a name of
             `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
-        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
-            It is saved with the model, and says how many words there are and how long a caption.
-        vocabulary_size: number of token ids, where there is no tokenizer.
+        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights,
+            caption_backbone: see `vsepp`.
         dim: channels of a region and of a word (D).
         similarity_dim: channels of an alignment.
         module: `"saf"`, `"sgr"` or `"both"`.
         num_steps: graph convolutions of SGR.
-        word_dim: dimension of the word vectors.
-        word_vectors: initial word vectors `(vocabulary, word_dim)`, or None.
-        max_length: length of a caption in ids, where there is no tokenizer.
-        image_size, image_weights: for a named backbone, see `zoo.encoders.convolutional`.
         dropout: of the word vectors, and within the attention that pools a side.
         margin, mining: see `zoo.losses.TripletRanking`.
         seed: of the dropout.
-        caption_backbone: a `keras.Model` to features in place of the GRU, such as
-            `zoo.encoders.vectors(dim)` for stored vectors; None for the GRU.
 
     Returns:
         A `DualEncoder` of token sequences, not compiled. Its loss sums over the batch. Two items

@@ -41,11 +41,8 @@ def load(
             with one a line), such as PCME's `coco_test_ids.npy`. None: all.
         split: for `dataset_coco.json`: `"train"` (which, as everyone does, has `restval` in it),
             `"val"`, `"test"` or `"restval"`.
-        image_size: height and width of the images in the dataset.
-        skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do about photos that are not there, and about captions that `ids` names
-            and the files lack: `"skip"` reports them and continues, `"error"` raises.
-        verbose: print one line with the counts.
+        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`; captions that `ids`
+            names and the files lack are missing too.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own. `image_ids` and

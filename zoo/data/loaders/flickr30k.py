@@ -27,11 +27,7 @@ def load(
             `{file name: {"split": …, "captions": […]}}`. A `.json.gz` is unpacked.
         images: the folder of the images, or None for the captions alone.
         split: `"train"` (29,000 images), `"val"` (1,014) or `"test"` (1,000).
-        image_size: height and width of the images in the dataset.
-        skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do about missing photos: `"skip"` reports them and continues,
-            `"error"` raises.
-        verbose: print one line with the counts.
+        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own.

@@ -155,11 +155,7 @@ def load(
             that has the first pictures of the table.
         image_column: name of the column, or key, of the path.
         caption_column: name of the column, or key, of the caption.
-        image_size: height and width of the images in the dataset.
-        skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do about missing photos: `"skip"` reports them and continues,
-            `"error"` raises.
-        verbose: print one line with the counts.
+        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`.
         separator: between the fields of a table: one character, or `"tab"`; by default a comma in
             `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
 

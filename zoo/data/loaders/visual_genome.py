@@ -28,11 +28,7 @@ def load(
             "phrase", "x", "y", "width", "height"}, …]}`, an entry an image.
         images: the folder of the images `ID.jpg`, which may lie in `VG_100K/` and `VG_100K_2/`
             below it. None: the phrases alone.
-        image_size: height and width of the images in the dataset.
-        skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do about missing photos: `"skip"` reports them and continues,
-            `"error"` raises.
-        verbose: print one line with the counts.
+        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own.
