@@ -4,7 +4,7 @@ from zoo.confidence.judge import VERDICTS, Judge, Judgement
 from zoo.former import lookup
 from zoo.retriever.answer import Answer
 from zoo.retriever.retriever import Retriever
-from zoo.retriever.training_photos import trained_on, training_note
+from zoo.retriever.parts import trained_on, training_note
 
 __all__ = ["VERDICTS", "Answer", "Judge", "Judgement", "Retriever", "trained_on", "training_note"]
 

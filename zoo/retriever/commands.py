@@ -20,9 +20,8 @@ from zoo.files.vector_files import read_column
 from zoo.models import Tower
 from zoo.models.presets import from_preset, preset_folder, shown_pictures
 from zoo.models.tower import weights_sha256
-from zoo.retriever.parts import HUBS, bank_of
+from zoo.retriever.parts import HUBS, bank_of, training_note
 from zoo.retriever.retriever import Retriever
-from zoo.retriever.training_photos import training_note
 from zoo.retriever.write_towers import write_towers
 from zoo.search import built, from_parts
 

@@ -1,6 +1,6 @@
 """What a retriever is made of: the model, its probes, and the bank that corrects hubs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -8,13 +8,14 @@ import numpy as np
 from zoo.confidence import Probes
 from zoo.confidence.checks import numbered
 from zoo.confidence.insertion import numbered_kinds
-from zoo.confidence.probes import OF_CORRECTED, direction_of
+from zoo.confidence.probes import OF_CORRECTED, contents_hash, direction_of
 from zoo.embeddings.arrays import length
 from zoo.search import scoring
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder
 
+NAMED = 0.05  # share of training photos from which a gallery is named
 HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
 
 
@@ -85,3 +86,25 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     except ValueError:  # probes of another model, which the calibration will tell
         return None, None
     return (bank if gain is not None and gain.pays else None), gain
+
+
+def trained_on(paths: Sequence[Any], probes: Probes | None) -> np.ndarray:
+    """Which files the model was trained on, `(N,)` booleans, by a hash of their contents.
+
+    The model's probes remember its training; None knows nothing.
+    """
+    if probes is None or not len(probes.trained_on) or not len(paths):
+        return np.zeros(len(paths), bool)
+    found = np.array([contents_hash(path) for path in paths], np.uint64)
+    return np.isin(found, probes.trained_on)
+
+
+def training_note(paths: Sequence[Any], probes: Probes | None) -> str | None:
+    """A sentence on a gallery of which many photos were trained on, or None."""
+    count = int(trained_on(paths, probes).sum())
+    if not count or count < NAMED * len(paths):
+        return None
+    return (
+        f"{count:,} of {len(paths):,} photos were trained on: new questions will rarely find "
+        "anything else"
+    )

@@ -24,10 +24,9 @@ from zoo.errors import InputError
 from zoo.files.atomic import atomic
 from zoo.files.written import Written
 from zoo.retriever.answer import Answer, Everything, grouped, page_of
-from zoo.retriever.parts import bank_of, opened, own_probes, probes_from
+from zoo.retriever.parts import bank_of, opened, own_probes, probes_from, training_note
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
-from zoo.retriever.training_photos import training_note
 from zoo.search import Hub, Index, built, hubs, scoring
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
