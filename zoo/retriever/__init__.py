@@ -3,8 +3,8 @@
 from zoo.confidence.judge import VERDICTS, Judge, Judgement
 from zoo.former import lookup
 from zoo.retriever.answer import Answer
-from zoo.retriever.retriever import Retriever
 from zoo.retriever.parts import trained_on, training_note
+from zoo.retriever.retriever import Retriever
 
 __all__ = ["VERDICTS", "Answer", "Judge", "Judgement", "Retriever", "trained_on", "training_note"]
 
