@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from torch_arrays import TorchArrays
 from zoo.encoders import (
     convolutional,
     efficientnet_lite2,
@@ -26,37 +27,24 @@ def blocks():
 
 def state_dict(seed=0):
     """Random arrays by the names of EfficientNet-PyTorch."""
-    rng = np.random.default_rng(seed)
-    arrays = {}
-
-    def convolution(name, outputs, inputs, size):
-        scale = np.sqrt(2 / (inputs * size * size))
-        arrays[f"{name}.weight"] = rng.normal(0, scale, (outputs, inputs, size, size))
-
-    def normalization(name, channels):
-        for part, low, high in (("weight", 0.5, 1.5), ("bias", -0.3, 0.3)):
-            arrays[f"{name}.{part}"] = rng.uniform(low, high, channels)
-        arrays[f"{name}.running_mean"] = rng.normal(0, 0.3, channels)
-        arrays[f"{name}.running_var"] = rng.uniform(0.5, 1.5, channels)
-        arrays[f"{name}.num_batches_tracked"] = np.array(7)
-
-    convolution("_conv_stem", 32, 3, 3)
-    normalization("_bn0", 32)
+    arrays = TorchArrays(seed)
+    arrays.convolution("_conv_stem", 32, 3, 3)
+    arrays.normalization("_bn0", 32)
     inputs = 32
     for number, kernel, _, expansion, channels in blocks():
         name, inner = f"_blocks.{number}", inputs * expansion
         if expansion > 1:
-            convolution(f"{name}._expand_conv", inner, inputs, 1)
-            normalization(f"{name}._bn0", inner)
-        convolution(f"{name}._depthwise_conv", inner, 1, kernel)
-        normalization(f"{name}._bn1", inner)
-        convolution(f"{name}._project_conv", channels, inner, 1)
-        normalization(f"{name}._bn2", channels)
+            arrays.convolution(f"{name}._expand_conv", inner, inputs, 1)
+            arrays.normalization(f"{name}._bn0", inner)
+        arrays.convolution(f"{name}._depthwise_conv", inner, 1, kernel)
+        arrays.normalization(f"{name}._bn1", inner)
+        arrays.convolution(f"{name}._project_conv", channels, inner, 1)
+        arrays.normalization(f"{name}._bn2", channels)
         inputs = channels
-    convolution("_conv_head", 1280, inputs, 1)
-    normalization("_bn1", 1280)
-    arrays["_fc.weight"], arrays["_fc.bias"] = rng.normal(size=(10, 1280)), np.zeros(10)
-    return {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    arrays.convolution("_conv_head", 1280, inputs, 1)
+    arrays.normalization("_bn1", 1280)
+    arrays["_fc.weight"], arrays["_fc.bias"] = arrays.rng.normal(size=(10, 1280)), np.zeros(10)
+    return arrays.float32()
 
 
 def reference(arrays, x):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from torch_arrays import TorchArrays
 from zoo.encoders import convolutional, load_torchvision_weights, resnext
 
 BLOCKS, GROUPS, WIDTH = (2, 1, 1, 1), 4, 2
@@ -11,38 +12,25 @@ SIZE = 40
 
 def state_dict(seed=0):
     """Arrays as `torchvision.models.ResNet(Bottleneck, BLOCKS, groups=4, width_per_group=2)`."""
-    rng = np.random.default_rng(seed)
-    arrays = {}
-
-    def convolution(name, outputs, inputs, size):
-        scale = np.sqrt(2 / (inputs * size * size))
-        arrays[f"{name}.weight"] = rng.normal(0, scale, (outputs, inputs, size, size))
-
-    def normalization(name, channels):
-        arrays[f"{name}.weight"] = rng.uniform(0.5, 1.5, channels)
-        arrays[f"{name}.bias"] = rng.normal(0, 0.3, channels)
-        arrays[f"{name}.running_mean"] = rng.normal(0, 0.3, channels)
-        arrays[f"{name}.running_var"] = rng.uniform(0.5, 1.5, channels)
-        arrays[f"{name}.num_batches_tracked"] = np.array(7)
-
-    convolution("conv1", 64, 3, 7)
-    normalization("bn1", 64)
+    arrays = TorchArrays(seed)
+    arrays.convolution("conv1", 64, 3, 7)
+    arrays.normalization("bn1", 64)
     inputs = 64
     for stage, count in enumerate(BLOCKS):
         inner, outer = GROUPS * WIDTH * 2**stage, 256 * 2**stage
         for index in range(count):
             prefix = f"layer{stage + 1}.{index}"
-            convolution(f"{prefix}.conv1", inner, inputs, 1)
-            convolution(f"{prefix}.conv2", inner, inner // GROUPS, 3)
-            convolution(f"{prefix}.conv3", outer, inner, 1)
+            arrays.convolution(f"{prefix}.conv1", inner, inputs, 1)
+            arrays.convolution(f"{prefix}.conv2", inner, inner // GROUPS, 3)
+            arrays.convolution(f"{prefix}.conv3", outer, inner, 1)
             for number, channels in ((1, inner), (2, inner), (3, outer)):
-                normalization(f"{prefix}.bn{number}", channels)
+                arrays.normalization(f"{prefix}.bn{number}", channels)
             if not index:
-                convolution(f"{prefix}.downsample.0", outer, inputs, 1)
-                normalization(f"{prefix}.downsample.1", outer)
+                arrays.convolution(f"{prefix}.downsample.0", outer, inputs, 1)
+                arrays.normalization(f"{prefix}.downsample.1", outer)
             inputs = outer
-    arrays["fc.weight"], arrays["fc.bias"] = rng.normal(size=(10, inputs)), np.zeros(10)
-    return {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    arrays["fc.weight"], arrays["fc.bias"] = arrays.rng.normal(size=(10, inputs)), np.zeros(10)
+    return arrays.float32()
 
 
 def reference(arrays, images):
