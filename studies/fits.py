@@ -52,7 +52,7 @@ def main(argv=None):
             found = [ask(size, options.seed + draw) for draw in range(draws)]
             print(people.row(size, found), flush=True)
     print("\n**70 % of the questions have an answer**\n")
-    print("| photos | said | true | AUROC of absence | answerable said |\n|---|---|---|---|---|")
+    print("| photos | said | true | AUROC of absence |\n|---|---|---|---|")
     for size in options.sizes:
         if size < people.count:
             print(people.mixture(size, options), flush=True)
@@ -141,7 +141,7 @@ class People:
 
     def mixture(self, size, options):
         """Of 30 % of the questions all that fits is taken out, and others fill the gallery."""
-        said, true, present, is_there, shares = [], [], [], [], []
+        said, true, present, is_there = [], [], [], []
         for draw in range(options.draws):
             rng = np.random.default_rng(1000 + options.seed + draw)
             order = rng.permutation(self.count)
@@ -171,11 +171,9 @@ class People:
             true.append(fits)
             present.append(found["odds"])
             is_there.append(~absent)
-            shares.append(found["answerable"])
         said, true, present, is_there = map(np.concatenate, (said, true, present, is_there))
         area = auroc(present[is_there], present[~is_there])
-        cells = f"{said.mean():.3f} | {true.mean():.3f} | {area:.3f} | {np.mean(shares):.2f}"
-        return f"| {size:,} | {cells} |"
+        return f"| {size:,} | {said.mean():.3f} | {true.mean():.3f} | {area:.3f} |"
 
     def certified(self, size, options):
         """What certified cut-offs keep over splits of the questions' photos."""

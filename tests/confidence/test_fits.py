@@ -7,14 +7,11 @@ from scipy.special import expit, logit
 from zoo.confidence import Fits, QueryScores
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.fits import (
-    ADDED,
-    ANSWERABLE,
     LEAST_NUMBER,
     Trial,
     presence_features,
     prior_of,
     priors,
-    share_answerable,
 )
 from zoo.confidence.words import CaptionBank
 
@@ -124,21 +121,6 @@ def test_the_cut_is_of_the_nearest_size_or_of_none():
     for bad in (0, 1, "0.3", np.nan):
         with pytest.raises(ValueError, match="`unfit` must be a number between 0 and 1"):
             found.cut(bad, 100)
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_the_share_of_answerable_questions_is_found(share):
-    """Log odds at even odds are those of two normal distributions, d apart: d·x."""
-    rng, apart = np.random.default_rng(3), 1.5
-    found = []
-    for _ in range(20):
-        there = rng.random(400) < share
-        odds = apart * (rng.normal(size=400) + apart * (there - 0.5))
-        found.append(share_answerable(odds))
-    assert np.mean(found) == pytest.approx(share, abs=0.03)
-    assert np.std(found) < 0.08
-    assert share_answerable(np.full(30, 9.0)) == 0.98
-    assert share_answerable(np.full(30, -9.0)) == pytest.approx(ADDED * ANSWERABLE / 32, abs=1e-3)
 
 
 def test_what_tells_presence_by_hand():

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import expit, logit
 
 from zoo.confidence import Confidence, Fits, GalleryIdentity, QueryScores
-from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import InGallery
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Trial
@@ -107,7 +106,6 @@ def test_the_probability_of_each_result_by_hand():
             assert one.wanted is None  # it wants no single photo
             assert one.number == pytest.approx(number)
         np.testing.assert_allclose(one.fits, expected, rtol=1e-9)
-        assert one.answerable == 0.7
 
 
 def test_what_is_shown_is_judged_and_no_more():
@@ -240,26 +238,11 @@ def test_a_sentence_has_one_number_for_one_probability():
     assert nothing.reason.startswith("There are too few examples to say how often")
 
 
-def test_the_share_of_answerable_questions_is_that_of_a_long_list():
-    """Of few questions it is 0.7; of a list it is found, and lowers what is said."""
-    rng = np.random.default_rng(1)
-    rows = rng.normal(-4, 0.3, (fitting.LEAST_ASKED, SIZE))
-    rows[:, 0] = np.where(np.arange(len(rows)) < 5, -1.2, -3.3)
-    scores = QueryScores.of_matrix(rows)
-    asked = Asked(reference=np.full(len(rows), -2.0))
-    judge = Judge(confidence(), fits())
-    found = judge(scores, asked=asked)
-    few = judge(scores.take(slice(0, 49)), asked=Asked(reference=asked.reference[:49]))
-    assert few[0].answerable == 0.7
-    assert found[0].answerable < 0.3
-    assert found[0].fits[0] < few[0].fits[0]
-
-
 @pytest.mark.parametrize("scores", [None, SCORES.take(slice(0, 2))])
 def test_without_probes_there_is_a_sentence_and_no_number(scores):
     judge = Judge(why_not="the gallery is empty")
     known, lost = judge(scores, asked=Asked(words=[2, 0], unknown=[[], []]), count=2)
-    assert known == (None, None, UNSURE, "The gallery is empty.", None, None, None, None)
+    assert known == (None, None, UNSURE, "The gallery is empty.", None, None, None)
     assert lost.verdict == NOT_UNDERSTOOD
     assert lost.fits is None
     assert judge.copies is None

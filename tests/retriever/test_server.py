@@ -66,6 +66,16 @@ def test_questions_that_come_together_are_asked_together(retriever, monkeypatch)
     assert len(asked) < 10
 
 
+def test_no_answer_depends_on_what_others_ask_meanwhile(retriever):
+    app = server.application(retriever)
+    bodies = [{"question": "a red bird", "k": 5}, {"question": "bird.jpg", "k": 5}]
+    bodies += [{"question": f"a blue bird {n}", "k": 20} for n in range(6)]
+    bodies.insert(0, {"question": "a small bird"})  # while it is busy with this the others wait
+    _, good, bad, *_ = call(app, *(("POST", "/ask", {"json": one}) for one in bodies))
+    assert good.json() == ask(app, **bodies[1]).json()
+    assert (bad.status_code, "name of a picture" in bad.json()["error"]) == (422, True)
+
+
 def test_all_that_fits_comes_in_pages(retriever):
     app = server.application(retriever)
     question = "a small bird with a red crown"

@@ -13,11 +13,9 @@ from zoo.confidence.words import is_short
 
 REFERENCE = 10  # best scores over the probes' items, whose mean is r
 LEAST_NUMBER = 0.25  # of fitting items, which is added so that none has a logarithm
-ANSWERABLE = 0.7  # share of the questions that have an answer, where nothing tells
-LEAST_ASKED = 50  # questions from which that share is estimated
-# That the estimate counts beside them, of which that share has an answer. Where hardly any question
-# has its own item there the likelihood is flat, and the estimate alone ends near nothing.
-ADDED = 2.0
+# Share of the questions that have an answer: of all who ask, so that no answer depends on what else
+# is asked beside it.
+ANSWERABLE = 0.7
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
 REACH = 6.0  # standard deviations below the mean that count
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
@@ -78,9 +76,7 @@ class Fits:
     Raises:
         ValueError: if the numbers do not fit.
 
-    Reference: docs/results/confidence.md for the formulas' measurements on people's judgments;
-        Saerens, Latinne and Decaestecker, "Adjusting the Outputs of a Classifier to New a Priori
-        Probabilities", Neural Computation 2002, for `share_answerable`.
+    Reference: docs/results/confidence.md for the formulas' measurements on people's judgments.
     """
 
     sentence: np.ndarray
@@ -194,16 +190,3 @@ def presence_features(scores, reference, number):
     gap = best - scores.second + LEAST_GAP * np.sqrt(scores.variance)
     columns = [best, best - reference, np.log(np.maximum(gap, 1e-9)), np.log(scores.size)]
     return np.stack([*columns, np.log(number + LEAST_NUMBER)], axis=1)
-
-
-def share_answerable(odds, start=ANSWERABLE):
-    """The share of questions that have an answer, in [0.02, 0.98], by EM from `start` over `(Q,)`
-    log odds at even odds. `ADDED` questions more keep it from the ends."""
-    share = start
-    for _ in range(500):
-        right = expit(odds + logit(share)).sum() + ADDED * start
-        new = float(np.clip(right / (len(odds) + ADDED), 0.02, 0.98))
-        if abs(new - share) < 1e-9:
-            break
-        share = new
-    return share

@@ -47,7 +47,6 @@ class Judgement(NamedTuple):
         number: how many items of the gallery are expected to fit, or None.
         interval: in which the share of fitting first results lies, in nine galleries of ten.
         length: `Judge.length`, a function of an error to a k, or None.
-        answerable: the share of questions with an answer that was taken, or None.
     """
 
     fits: np.ndarray | None
@@ -57,7 +56,6 @@ class Judgement(NamedTuple):
     number: float | None = None
     interval: tuple[float, float] | None = None
     length: Callable | None = None
-    answerable: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -145,7 +143,7 @@ class Judge:
         prior = asked.prior if self.fits is not None and self.fits.words is not None else None
         short = np.zeros(len(first), bool) if prior is None else ~np.isnan(prior)
         number = None if self.fits is None else self.fits.number(scores, prior)
-        factor, present, answerable, odds = self._presence(scores, features, asked, short, number)
+        factor, present, odds = self._presence(scores, features, asked, short, number)
         seen = self.confidence.in_gallery
         brought = 1.0 if seen is None else seen.brought
         if self.fits is None:
@@ -170,24 +168,20 @@ class Judge:
             "present": present,
             "odds": odds,
             "short": short,
-            "answerable": answerable,
             "ends": ends,
         }
 
     def _presence(self, scores, features, asked, short, number):
-        """`(factor of P, presence, share of answerable questions, its log odds)`; presence is above
-        `ABSENCE` unless at most that share of answerable questions looks so."""
+        """`(factor of P, presence, its log odds)`; presence is above `ABSENCE` unless at most that
+        share of answerable questions looks so."""
         count = len(features)
         if self.fits is None or self.fits.presence is None or asked.reference is None:
-            return np.ones(count), self.confidence.presence(features), None, None
+            return np.ones(count), self.confidence.presence(features), None
         table = fitting.presence_features(scores, asked.reference, number)
         odds = self.fits.presence.logit(table)
-        share = fitting.ANSWERABLE
-        if (~short).sum() >= fitting.LEAST_ASKED:
-            share = fitting.share_answerable(odds[~short])
-        factor = np.where(short, 1.0, expit(odds + logit(share)))
+        factor = np.where(short, 1.0, expit(odds + logit(fitting.ANSWERABLE)))
         present = np.where(odds > self.fits.absent_below, 1.0, 0.0)
-        return factor, np.where(short, 1.0, present), share, odds
+        return factor, np.where(short, 1.0, present), odds
 
     def _strange(self, count, asked):
         if self.known is not None and asked.means is not None:
@@ -219,9 +213,7 @@ class Judge:
             verdict = LIKELY if first >= self.threshold else UNSURE
             reason = self._reason(verdict, first, fit, number, ends)
         reason = f"{reason} {self.note}".strip()
-        return Judgement(
-            fit, wanted, verdict, reason, number, ends, self.length, said["answerable"]
-        )
+        return Judgement(fit, wanted, verdict, reason, number, ends, self.length)
 
     def _reason(self, verdict, first, fit, number, ends):
         noun = self.noun

@@ -35,8 +35,6 @@ class Answer:
         interval: `(low, high)`, between which the share of fitting first results lies, in nine
             galleries of ten; None without a probability.
         asked: what the model was asked, where a preamble such as "photos of" was taken off.
-        answerable: the share of the questions that was taken to have an answer: 0.7, or estimated
-            where a list of at least 50 is asked.
     """
 
     question: str
@@ -50,7 +48,6 @@ class Answer:
     number: float | None = None
     interval: tuple[float, float] | None = None
     asked: str | None = None
-    answerable: float | None = None
     _length: Callable | None = dataclasses.field(default=None, repr=False)
 
     @property
@@ -98,7 +95,6 @@ class Answer:
             "wanted": self.wanted,
             "fitting": self.fitting,
             "number": self.number,
-            "answerable": self.answerable,
             "first_k": None if enough is None or enough == sys.maxsize else enough,
             "ids": self.ids.tolist(),
             "scores": [float(score) for score in self.scores],

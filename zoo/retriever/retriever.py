@@ -19,7 +19,7 @@ from zoo.confidence.scores import DEPTH
 from zoo.confidence.words import packaged_bank, unknown_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
-from zoo.embeddings.arrays import as_arrays, coordinates, length
+from zoo.embeddings.arrays import as_arrays, coordinates, length, take
 from zoo.errors import InputError
 from zoo.files.atomic import atomic
 from zoo.files.written import Written
@@ -496,19 +496,33 @@ class Retriever:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
         else:
             judge = self.judge
-        found = said = None
+        found = None
         if k or judge.confidence is not None:
             depth = max(k, min(DEPTH, len(self.index)))
             found = self.index.search(queries, depth, max_uncertainty)
-        if judge.confidence is not None:
-            try:
-                said = self.index.scores_of(queries, *found, judge.copies)
-            except ValueError as error:  # the index found too few
-                judge = Judge(why_not=str(error), known=judge.known, noun=judge.noun)
-        shown = None if said is None else scoring.sign(self.index.similarity) * found[0][:, :k]
-        if shown is not None and np.isnan(shown).any():
-            shown = np.nan_to_num(shown, nan=float(np.finfo(np.float32).min))
-        return found, judge(said, shown, self.facts(queries, texts, judge), length(queries))
+        if judge.confidence is None:
+            return found, judge(None, None, self.facts(queries, texts, judge), length(queries))
+        judgements = [None] * length(queries)  # of each alone: what others find does not matter
+        is_few = np.isnan(found[0][:, :DEPTH]).any(axis=1)
+        why_not = f"the search found fewer than {DEPTH} items: raise `candidates`"
+        other = Judge(why_not=why_not, known=judge.known, noun=judge.noun)
+        for one, rows in ((judge, np.flatnonzero(~is_few)), (other, np.flatnonzero(is_few))):
+            if len(rows):
+                said = self._judged_by(one, queries, texts, found, k, rows)
+                for row, judgement in zip(rows, said, strict=True):
+                    judgements[row] = judgement
+        return found, judgements
+
+    def _judged_by(self, judge, queries, texts, found, k, rows):
+        """The judgements of some of the questions."""
+        queries, texts = take(queries, rows), texts and [texts[row] for row in rows]
+        scores, ids = (part[rows] for part in found)
+        facts = self.facts(queries, texts, judge)
+        if judge.confidence is None:
+            return judge(None, None, facts, len(rows))
+        shown = scoring.sign(self.index.similarity) * scores[:, :k]
+        shown = np.nan_to_num(shown, nan=float(np.finfo(np.float32).min))
+        return judge(self.index.scores_of(queries, scores, ids, judge.copies), shown, facts)
 
     def facts(
         self, queries: dict[str, np.ndarray], texts: Sequence[str] | None, judge: Judge
@@ -558,7 +572,6 @@ class Retriever:
             number=judgement.number,
             interval=judgement.interval,
             asked=None if text is None or text == question else text,
-            answerable=judgement.answerable,
             _length=judgement.length,
         )
 

@@ -18,7 +18,6 @@ together; pictures are decoded one at a time.
 
 import asyncio
 import contextlib
-import dataclasses
 import signal
 import socket
 import sys
@@ -28,7 +27,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from zoo.confidence.fits import LEAST_ASKED
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
@@ -90,7 +88,8 @@ class Question(BaseModel):
 
 
 class Together:
-    """Asks a retriever in batches: questions that come while it is busy wait and go together."""
+    """Asks a retriever in batches: questions that come while it is busy wait, and those that want
+    as many results go together. No answer depends on what goes with it."""
 
     def __init__(self, retriever):
         self.retriever, self.waiting = retriever, []
@@ -99,37 +98,39 @@ class Together:
     async def ask(self, questions: list[Any], k: int) -> list[Any]:
         """`questions`, of one kind, with `k` results each: a list of `Answer`s."""
         future = asyncio.get_running_loop().create_future()
-        self.waiting.append((questions, k, future))
+        self.waiting.append((questions, (type(questions[0]), k), future))
         if self.running is None or self.running.done():
             self.running = asyncio.create_task(self._run())
         return await future
 
     async def _run(self):
         while self.waiting:
-            batch = self._next()
-            questions = [one for each, _, _ in batch for one in each]
-            most = max(k for _, k, _ in batch)
-            try:
-                answers = iter(await asyncio.to_thread(self.retriever.ask, questions, most))
-            except Exception as error:  # each who asked is told
-                for _, _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
-                continue
-            for each, k, future in batch:
-                own = [_first(next(answers), k) for _ in each]
-                if not future.done():
-                    future.set_result(own)
+            await self._answer(self._next())
+
+    async def _answer(self, batch):
+        questions, (_, k) = [one for each, _, _ in batch for one in each], batch[0][1]
+        try:
+            answers = iter(await asyncio.to_thread(self.retriever.ask, questions, k))
+        except Exception as error:
+            if len(batch) > 1:  # one request failed, which the others need not know
+                for one in batch:
+                    await self._answer([one])
+            elif not batch[0][-1].done():
+                batch[0][-1].set_exception(error)
+            return
+        for each, _, future in batch:
+            own = [next(answers) for _ in each]
+            if not future.done():
+                future.set_result(own)
 
     def _next(self):
-        """Requests of one kind of question, as many as one batch holds, oldest first."""
-        kind, count, batch = type(self.waiting[0][0][0]), 0, []
-        while self.waiting and type(self.waiting[0][0][0]) is kind:
-            count += len(self.waiting[0][0])
-            # Of more the share with an answer would be estimated over what strangers ask.
-            if batch and count >= LEAST_ASKED:
-                break
-            batch.append(self.waiting.pop(0))
+        """The oldest request and those like it, as many as one batch holds."""
+        like, count, batch, rest = self.waiting[0][1], 0, [], []
+        for one in self.waiting:
+            fits = one[1] == like and (not batch or count + len(one[0]) <= MAX_QUESTIONS)
+            (batch if fits else rest).append(one)
+            count += len(one[0]) * fits
+        self.waiting = rest
         return batch
 
 
@@ -252,12 +253,6 @@ def serve(options: Any) -> None:
         host = f"[{host}]" if ":" in host else host
         print(f"{options.folder}: {len(retriever):,} items at http://{host}:{port}", flush=True)
         uvicorn.Server(config).run(sockets=[server])
-
-
-def _first(answer, k):
-    lists = {name: getattr(answer, name) for name in ("ids", "scores", "names", "fits")}
-    cut = {name: None if value is None else value[:k] for name, value in lists.items()}
-    return dataclasses.replace(answer, **cut)
 
 
 def _error(status, sentence):
