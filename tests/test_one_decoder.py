@@ -3,6 +3,7 @@
 import ast
 import base64
 import io
+import json
 import subprocess
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from PIL import Image
 
 import odd_pictures
 from export import requests
+from export.signatures import Signatures
 from pixel_model import SIZE, pixel_model
+from zoo import evaluation
 from zoo.collection import encode_items, pictures
-from zoo.data import images
+from zoo.data import batches, datasets, images, own_pairs, sources
 from zoo.errors import InputError
 from zoo.files.decoding import check_images, decoded
 from zoo.models import Tower
@@ -109,6 +112,35 @@ def test_every_door_feeds_the_same_pixels(door, tower, folder):
     for name, (contents, _) in FILES.items():
         got = DOORS[door](tower, folder / name)
         np.testing.assert_array_equal(got, _fed(contents), err_msg=name)
+
+
+def test_training_evaluation_and_export_feed_the_same_pixels(folder, optimized_graphs):
+    names = [name for name in FILES if "pixel" not in name]  # of a side of one, which no crop has
+    quoted = "".join(f'"{name}",a photo\n' for name in names)
+    (folder / "pairs.csv").write_text("image,caption\n" + quoted)
+    model = pixel_model()
+    records, dataset = own_pairs.load(folder / "pairs.csv", image_size=SIZE, verbose=False)
+    expected = np.stack([_fed(FILES[Path(path).name][0]) for path in records.image_paths])
+
+    def trained(cache):
+        source = sources.Pictures(records, SIZE, cache=cache)
+        (batch,) = batches.image_caption_pairs(
+            records, model.tokenizer, source, len(expected), num_steps=1
+        ).as_numpy_iterator()
+        return batch["images"][np.argsort(batch["image_labels"])]
+
+    encoded = evaluation.encode(model, records, sources.Pictures(records, SIZE)).images["mean"]
+    ways = {
+        "pairs": np.stack([pair["images"] for pair in dataset.as_numpy_iterator()]),
+        "training, cached": trained(True),
+        "training, not cached": trained(False),
+        "evaluation": encoded.reshape(expected.shape),
+    }
+    for name, found in ways.items():
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+    sent = FILES["RGB.png"][0]
+    served = Signatures(model, index=False).concrete()["encode_images"](tf.constant([sent]))
+    np.testing.assert_array_equal(np.reshape(served["mean"], expected[0].shape), _fed(sent))
 
 
 def test_an_export_feeds_the_same_pixels_or_refuses():
@@ -219,3 +251,51 @@ def test_only_the_decoder_opens_pictures():
                 if isinstance(node, ast.Attribute) and ast.unparse(node) == "Image.open":
                     found.append(path.relative_to(ROOT).as_posix())
     assert found == ["zoo/files/decoding.py"]
+
+
+def test_the_gallery_shows_a_photo_upright(tmp_path):
+    gallery = pytest.importorskip("demo.gallery")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (64, 32)).save(tmp_path / "side.jpg", exif=exif)
+
+    class One:
+        image_paths = [tmp_path / "side.jpg"]
+        larger = None
+        reads_words = True
+
+    uri = gallery.Gallery.thumbnail.__wrapped__(One(), 0)
+    with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as shown:
+        assert shown.height > shown.width
+
+
+@pytest.mark.parametrize(("resize", "fraction"), [("stretch", 1.0), ("crop", 0.5)])
+def test_search_and_demo_resize_as_the_run_did(tmp_path, resize, fraction):
+    names = ("RGB.png", "L.png", "RGB.bmp")
+    for name in names:
+        (tmp_path / name).write_bytes(FILES[name][0])
+    table = "".join(f"{name},a photo\n" for name in names)
+    (tmp_path / "pairs.csv").write_text(f"image,caption\n{table}")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    data = {"loader": "pairs", "root": str(tmp_path), "image_size": SIZE, "resize": resize}
+    config = {"settings": {}, "data": {**data, "crop_fraction": fraction}}
+    (folder / "config.json").write_text(json.dumps(config))
+    resizing = evaluation.resizing_of(folder)
+    assert resizing == {"mode": resize, "crop_fraction": fraction}
+    split = datasets.open(config["data"], "test")
+    (path,) = split.records.image_paths
+    contents = tf.io.read_file(path)
+    expected = images.prepare(contents, SIZE, resize, fraction).numpy()
+    assert (expected != images.prepare(contents, SIZE).numpy()).any()
+    np.testing.assert_array_equal(split.picture(0), expected)
+    model = pixel_model()
+    found = encode_items(Tower(model, "images", **resizing), pictures([path])).arrays["mean"]
+    np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
+    tower = Tower(model, "images", **resizing)
+    np.testing.assert_array_equal(tower.fitted(contents.numpy()), expected)
+    assert evaluation.resizing_of(tmp_path / "model.keras") == {
+        "mode": "crop",
+        "crop_fraction": 1.0,
+    }
+    assert evaluation.resizing_of("toy_birds_pcme")["mode"] == "crop"
