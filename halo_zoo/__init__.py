@@ -170,7 +170,7 @@ def _call(module, program, argv):
 
 
 def _unknown(before, kind, name, known, listing):
-    path = Path(__file__).parent.parent / "zoo" / "former.tsv"  # `zoo.former` would import Keras
+    path = Path(__file__).parent.parent / "zoo" / "former.tsv"  # `zoo.errors` would import Keras
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith(f"{before} {name}\t"):
             return line.replace("\t", ": ", 1)

@@ -1,4 +1,4 @@
-"""The private parts that `zoo.compat` calls are still what it takes them for."""
+"""The private parts that `zoo.layers.compat` calls are still what it takes them for."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo import compat
+from zoo.layers import compat
 
 ROOT = Path(__file__).parent.parent
 PRIVATE = re.compile(

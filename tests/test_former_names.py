@@ -10,7 +10,7 @@ import pytest
 
 import halo_zoo
 import zoo
-from zoo import former
+from zoo import errors as former
 
 ROOT = Path(former.__file__).parent.parent
 TABLE = former.table()

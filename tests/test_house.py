@@ -8,8 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each line may import itself and the lines above it.
 ORDER = (
-    ("errors", "former", "embeddings"),
-    ("compat",),
+    ("errors", "embeddings"),
     ("files", "cli"),
     ("similarities",),
     ("layers",),

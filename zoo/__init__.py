@@ -13,7 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from zoo.former import Modules, lookup
+from zoo.errors import Modules, lookup
 
 if TYPE_CHECKING:
     from zoo import (

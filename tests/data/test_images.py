@@ -3,7 +3,7 @@ import io
 import numpy as np
 import pytest
 import tensorflow as tf
-from PIL import Image, ImageOps
+from PIL import Image
 
 from zoo.data import images
 from zoo.files.seeding import step_seed
@@ -18,22 +18,6 @@ def _encode(picture, **options):
     buffer = io.BytesIO()
     picture.save(buffer, **options)
     return buffer.getvalue()
-
-
-def _oriented(orientation, **options):
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    return _encode(Image.fromarray(_picture()), format="JPEG", quality=95, exif=exif, **options)
-
-
-@pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_jpeg_is_turned_as_pillow_turns_it(orientation):
-    data = _oriented(orientation)
-    with Image.open(io.BytesIO(data)) as pillow:
-        expected = np.asarray(ImageOps.exif_transpose(pillow).convert("RGB"))
-    np.testing.assert_array_equal(images.decode(data), expected)
-    in_graph = tf.data.Dataset.from_tensors(data).map(images.decode)
-    np.testing.assert_array_equal(next(iter(in_graph)), expected)
 
 
 def _with_segments(data, *segments):

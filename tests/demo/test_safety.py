@@ -30,20 +30,6 @@ def test_an_upload_is_served_and_only_to_be_saved(http):
     assert answer.headers["content-disposition"].startswith("attachment")
 
 
-def test_a_client_cannot_name_an_address_as_its_upload(http):
-    address, meta = "http://127.0.0.1:9/photo.png", {"_type": "gradio.FileData"}
-    for sent in ({"path": address, "url": address}, {"url": "data:image/png;base64,AAAA"}):
-        data = [{**sent, "meta": meta}, "match_probability", 3, 100]
-        started = http.post("/gradio_api/call/find_captions", json={"data": data})
-        answer = started.text
-        if started.status_code == 200:
-            event = started.json()["event_id"]
-            answer = http.get(f"/gradio_api/call/find_captions/{event}").text
-        assert "error" in answer
-        assert "similarity" not in answer
-        assert "path" not in sent or "Send an image, not an address" in answer
-
-
 @pytest.mark.parametrize("host", ["198.51.101.7", "huggingface.co", "127.0.0.1:9"])
 def test_no_public_address_is_fetched(http, host):
     """Gradio fetches them: without our line it tries the connection and answers 502."""

@@ -1,4 +1,3 @@
-import io
 import pickle
 import threading
 
@@ -10,7 +9,6 @@ from PIL import Image
 import zoo
 from pixel_model import SIZE, pixel_model
 from zoo.errors import InputError
-from zoo.files.decoding import decoded
 from zoo.models import Tower
 
 
@@ -26,23 +24,6 @@ def photos(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model():
     return pixel_model()
-
-
-def test_files_bytes_pillow_images_and_arrays_give_what_encode_images_gives(photos, model):
-    tower = Tower(model, "images", batch_size=4)
-    pixels = np.stack([tower.fitted(path) for path in photos])
-    expected = np.asarray(model.encode_images(pixels))
-    forms = {
-        "paths": photos,
-        "names": list(map(str, photos)),
-        "bytes": [path.read_bytes() for path in photos],
-        "Pillow": [Image.open(io.BytesIO(path.read_bytes())) for path in photos],
-        "arrays": [decoded(path) for path in photos],
-    }
-    for name, files in forms.items():
-        np.testing.assert_array_equal(tower.of_files(files)["mean"], expected, err_msg=name)
-    np.testing.assert_array_equal(tower.of_arrays(pixels)["mean"], expected)
-    np.testing.assert_array_equal(tower.of_arrays(iter([pixels[:5], pixels[5:]]))["mean"], expected)
 
 
 def test_texts_and_ids_give_what_encode_captions_gives(model):

@@ -1,16 +1,10 @@
 """The main job from end to end, on a small set of toy birds."""
 
 import shutil
-import signal
-import time
-from pathlib import Path
 from types import SimpleNamespace
 
-import keras
-import numpy as np
 import pytest
 
-import forked
 import pcme_coco
 import pcme_cub
 import zoo
@@ -18,14 +12,6 @@ from zoo import cli, data, training
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
-EAGERLY = f"""
-import sys
-import tensorflow as tf
-tf.config.run_functions_eagerly(True)
-sys.path.insert(0, {str(Path(pcme_cub.__file__).parent)!r})
-import pcme_cub
-pcme_cub.main(sys.argv[1:])
-"""
 PHASES = ("--warm-up-epochs=1", "--fine-tuning-epochs=2")
 SMALL = [
     "--backbone=tiny",
@@ -47,10 +33,6 @@ def birds(drawn_birds):
 
 def arguments(birds, out, *more):
     return [f"--data-dir={birds}", f"--out={out}", *SMALL, *more]
-
-
-def without_time(metrics):
-    return {key: value for key, value in metrics.items() if key != "seconds"}
 
 
 @pytest.fixture(scope="module")
@@ -87,34 +69,6 @@ def test_a_finished_run_is_shown_and_not_repeated(finished, birds, capsys):
     pcme_cub.main(arguments(birds, finished.path, *PHASES))
     assert "is finished" in capsys.readouterr().out
     assert finished.model_path.stat().st_mtime_ns == before
-
-
-@pytest.mark.very_slow  # test_interrupted.py stops a recipe, test_resume.py compares weights
-def test_killed_in_the_middle_it_resumes_and_ends_as_if_it_had_not_been(finished, birds, tmp_path):
-    out = tmp_path / "killed"
-    more = arguments(birds, out, *PHASES)
-    process = forked.start(EAGERLY, *more)
-    try:
-        deadline = time.monotonic() + 240
-        while not (out / "checkpoints" / "fine_tuning-00001.npz").exists():
-            assert process.is_alive(), "the run ended before it could be killed"
-            assert time.monotonic() < deadline, "no checkpoint within four minutes"
-            time.sleep(0.005)
-    finally:
-        process.kill()
-        process.join()
-    assert process.exitcode == -signal.SIGKILL
-    assert not (out / "metrics.json").exists()
-    pcme_cub.main(more)
-    resumed = RunFolder.existing(out)
-    history = training.read_history(resumed.history_path)
-    assert list(history["epoch"]) == [1, 1, 2]
-    whole = training.read_history(finished.history_path)
-    np.testing.assert_allclose(history["loss"], whole["loss"], rtol=1e-4)
-    # Where memory lies decides the order of sums, so that the last digits may differ.
-    metrics = (without_time(run.metrics) for run in (resumed, finished))
-    for one, other in zip(*map(keras.tree.flatten, metrics), strict=True):
-        assert one == (pytest.approx(other, rel=1e-4) if isinstance(other, float) else other)
 
 
 def test_warm_up_trains_heads_and_both_grus(birds, tmp_path):

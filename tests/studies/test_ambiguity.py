@@ -1,9 +1,7 @@
 """Who fits whom by people and by the oracle, and the heads of the study of ambiguity in small."""
 
 import numpy as np
-import pytest
 
-from studies import ambiguity
 from studies.fitting import Points, halves
 from studies.judgments import Judgments
 from zoo.embeddings.arrays import unit
@@ -72,33 +70,3 @@ def test_halves_share_no_photo_and_learn_from_each_other():
         assert not np.allclose(
             again[1 - place].oracle.plain()[0], other.oracle.plain()[0], atol=0.1
         )
-
-
-@pytest.fixture
-def table(monkeypatch, capsys, tmp_path):
-    """From names of heads to the cells of each row of both tables."""
-    parts = {split: drawn(seed) for seed, split in enumerate(("train", "validation", "test"))}
-    monkeypatch.setattr(Points, "of", lambda name, data_dir, split: parts[split][0])
-    monkeypatch.setattr(Judgments, "read", lambda folder: judged(*parts["test"]))
-    monkeypatch.setattr(ambiguity, "EPOCHS", 40)
-    monkeypatch.setattr(ambiguity, "BATCH", 60)
-
-    def of(*heads):
-        flags = ["--data-dir", str(tmp_path), "--draws", "1", "--heads", *heads]
-        ambiguity.main(["model", *flags])
-        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-        return {name: [number(cell) for cell in cells] for name, *cells in rows if name}
-
-    def number(cell):
-        return np.nan if cell == "–" else float(cell.replace("−", "-"))
-
-    return of
-
-
-def test_what_heads_learn(table):
-    found = table(*ambiguity.HEADS)
-    assert found["density of training captions"][0] > 0.5
-    assert found["PFE, Ambiguity"][0] > 0.3 > found["PFE"][0]
-    for name in ambiguity.HEADS:
-        assert all(0 < value < 100 for value in found[name][6:8])

@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NoReturn, TypeVar
 
 from zoo.cli import bounds
-from zoo.errors import InputError
-from zoo.former import typed
+from zoo.errors import InputError, typed
 
 Settings = TypeVar("Settings")
 _NEAR = 0.8  # of `difflib`, from which a flag is likely what was meant

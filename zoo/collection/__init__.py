@@ -6,7 +6,7 @@
 from zoo.collection.encoding import encode, encode_items
 from zoo.collection.parts import Collection, Encoded
 from zoo.collection.sources import Items, captions, pictures, read_source, vectors
-from zoo.former import lookup
+from zoo.errors import lookup
 
 __all__ = [
     "Collection",

@@ -18,7 +18,7 @@ from zoo.confidence.quality import (
 )
 from zoo.confidence.scores import QueryScores as QueryScores
 from zoo.confidence.scores import agreement as agreement
-from zoo.former import lookup
+from zoo.errors import lookup
 
 __all__ = [
     "Confidence",

@@ -43,8 +43,8 @@ from zoo.data.text.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import VocabularyTokenizer, read_vocabulary_tokenizer
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
+from zoo.errors import lookup
 from zoo.files import images
-from zoo.former import lookup
 
 __all__ = [
     "LOADERS",

@@ -7,12 +7,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.compat import all_layers
 from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.encoders.words import PADDING, activate_exactly, network_of_folder
 from zoo.errors import InputError
 from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object
+from zoo.layers.compat import all_layers
 from zoo.layers.pooling import MeanPooling
 from zoo.layers.transformer import GELU, TANH_GELU, TransformerBlock
 from zoo.layers.word_pieces import WordPieces

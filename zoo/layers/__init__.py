@@ -1,6 +1,7 @@
 """Layers that turn local and global features into embeddings."""
 
-from zoo.former import lookup
+from zoo.errors import lookup
+from zoo.layers import compat  # noqa: F401  (first: it says which backend is missing)
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
 from zoo.layers.gaussian import Covariance, Distribution
 from zoo.layers.gaussian_head import GaussianHead

@@ -7,8 +7,8 @@ import keras
 from keras import ops
 
 from zoo import embeddings
-from zoo.compat import is_called_alone
 from zoo.embeddings import GAUSSIAN, Embedding, Tensor
+from zoo.layers.compat import is_called_alone
 
 COVARIANCES = ("ellipsoidal", "spherical_mean", "spherical_one")
 

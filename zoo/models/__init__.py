@@ -1,6 +1,6 @@
 """The systems: `DualEncoder`, and one builder for each line of the grid."""
 
-from zoo.former import lookup
+from zoo.errors import lookup
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn

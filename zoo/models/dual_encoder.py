@@ -9,8 +9,8 @@ import keras
 from keras import ops
 
 from zoo import embeddings, losses
-from zoo.compat import compiled_metrics
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor
+from zoo.layers.compat import compiled_metrics
 from zoo.losses.base import reduced, single_loss
 from zoo.models import global_batch, stored
 from zoo.models import inputs as checked

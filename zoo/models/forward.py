@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.compat import spans_workers
+from zoo.layers.compat import spans_workers
 
 
 class Forward:

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from zoo.compat import all_layers, constant_graph, sound_tf2onnx
 from zoo.errors import InputError, require
+from zoo.layers.compat import all_layers, constant_graph, sound_tf2onnx
 
 _MAPPED = 65536  # bytes of a weight
 

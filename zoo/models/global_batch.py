@@ -9,7 +9,7 @@ reach the weights of one device.
 import keras
 from keras import ops
 
-from zoo.compat import spans_workers
+from zoo.layers.compat import spans_workers
 
 _HALF = 4096  # float32 counts exactly up to 2²⁴, so that an int32 travels as two halves
 

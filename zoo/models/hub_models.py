@@ -11,12 +11,12 @@ import keras
 import numpy as np
 
 from zoo import losses, similarities
-from zoo.compat import fetched_file
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.point_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
 from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.json_files import read_object
+from zoo.layers.compat import fetched_file
 from zoo.layers.image_preprocessing import PictureScaling
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.hugging_face import (

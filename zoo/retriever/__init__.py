@@ -1,7 +1,7 @@
 """Retrieval that says how sure it is: a model, a gallery and a judge in one object."""
 
 from zoo.confidence.judge import VERDICTS, Judge, Judgement
-from zoo.former import lookup
+from zoo.errors import lookup
 from zoo.retriever.answer import Answer
 from zoo.retriever.parts import trained_on, training_note
 from zoo.retriever.retriever import Retriever

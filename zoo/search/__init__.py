@@ -1,7 +1,7 @@
 """Search: exact nearest neighbours of points, Gaussians and sets."""
 
 from zoo.embeddings.spaces import SPACES, SearchSpace
-from zoo.former import lookup
+from zoo.errors import lookup
 from zoo.search.hubness import Hub, hubs
 from zoo.search.index import Index
 

@@ -5,7 +5,7 @@ rooms need to know of a similarity stands on its class, see `Similarity`; import
 gives it its name.
 """
 
-from zoo.former import lookup
+from zoo.errors import lookup
 from zoo.similarities.base import AverageSimilarity, Similarity
 from zoo.similarities.by_name import get, name_of, names
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning

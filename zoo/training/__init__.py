@@ -1,7 +1,7 @@
 """Settings, run folders, exact resumption, optimizers and averaging around Keras' own `fit`."""
 
-from zoo.compat import clip_after_the_sum
-from zoo.former import lookup
+from zoo.errors import lookup
+from zoo.layers.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.checks import CollapseCheck, CollapseWarning, FiniteCheck

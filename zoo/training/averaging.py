@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from zoo.compat import all_layers
+from zoo.layers.compat import all_layers
 
 
 class StochasticWeightAveraging(keras.callbacks.Callback):

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from zoo.compat import clip_after_the_sum
 from zoo.errors import InputError, require
+from zoo.layers.compat import clip_after_the_sum
 from zoo.training.strategies import is_chief, strategy, synchronize_batch_normalization
 
 _MATRICES = ("matches", "semantic")  # (images, captions)

@@ -6,8 +6,8 @@ import os
 import keras
 import tensorflow as tf
 
-from zoo.compat import all_layers, replace_moments
 from zoo.errors import InputError
+from zoo.layers.compat import all_layers, replace_moments
 
 NAMES = ("one", "mirrored", "multi_worker", "tpu")
 
