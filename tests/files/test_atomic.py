@@ -1,14 +1,11 @@
-import errno
-import fcntl
 import os
-import signal
 import subprocess
 import sys
 
-from zoo.files.atomic import atomic, remove_leftovers
+from zoo.files.atomic import remove_leftovers
 
 WRITER = """
-import os, sys, time
+import os, sys
 os.getpid = lambda: 1  # as in a container of its own
 from zoo.files.atomic import atomic, remove_leftovers
 folder, letter, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -50,37 +47,16 @@ def test_two_containers_write_one_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["shared.txt"]
 
 
-def test_what_the_dead_left_goes_and_what_the_living_write_stays(tmp_path):
+def test_what_nobody_has_written_to_for_an_hour_goes(tmp_path):
     (tmp_path / "below").mkdir()
-    program = WRITER.replace(
-        "remove_leftovers(folder)", "print('writing', flush=True); time.sleep(60)"
-    )
-    dead, living = (start(program, tmp_path / "below", letter, 1) for letter in "ab")
-    for writer in (dead, living):
-        assert writer.stdout.readline() == "ready\n"
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-        assert writer.stdout.readline() == "writing\n"
-    assert len(list(tmp_path.rglob(".tmp-*"))) == 2
-    dead.send_signal(signal.SIGKILL)
-    dead.wait()
-    with atomic(tmp_path / "own"):
-        remove_leftovers(tmp_path)
-        assert len(list(tmp_path.rglob(".tmp-*"))) == 2  # of the living one, and its own
-    living.kill()
-    living.wait()
+    old, young = tmp_path / "below" / f".tmp-{'0' * 16}-a", tmp_path / f".tmp-{'1' * 16}-a"
+    for path in (old, young, tmp_path / ".tmp-mine"):
+        path.write_text("half")
+    for path in (old, tmp_path / ".tmp-mine"):
+        os.utime(path, (0, 0))
+    remove_leftovers(tmp_path, deep=False)
+    assert old.exists()
     remove_leftovers(tmp_path)
-    assert not list(tmp_path.rglob(".tmp-*"))
+    assert {path.name for path in tmp_path.iterdir()} == {"below", young.name, ".tmp-mine"}
+    assert not old.exists()
     remove_leftovers(tmp_path / "missing")
-
-
-def test_a_file_system_without_locks_keeps_what_nobody_can_tell(tmp_path, monkeypatch):
-    def refused(descriptor, operation):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refused)
-    with atomic(tmp_path / "a") as temporary:
-        temporary.write_text("whole")
-        remove_leftovers(tmp_path)
-        assert temporary.exists()
-    assert (tmp_path / "a").read_text() == "whole"

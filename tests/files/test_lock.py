@@ -32,9 +32,9 @@ def holder(tmp_path):
     process.join()
 
 
-def test_a_second_process_is_told_who_trains_and_killed_it_holds_nothing(holder, tmp_path):
+def test_a_second_process_is_told_and_killed_it_holds_nothing(holder, tmp_path):
     with (
-        pytest.raises(InputError, match=rf"another process \({holder.pid} on .*\) is training in"),
+        pytest.raises(InputError, match="another process is training in"),
         locked(tmp_path / "run"),
     ):
         pytest.fail("the lock was given twice")

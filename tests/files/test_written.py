@@ -1,3 +1,4 @@
+import os
 import shutil
 
 import keras
@@ -42,6 +43,7 @@ def test_our_own_leftovers_are_removed_and_only_here(tmp_path):
     for folder in (*own, tmp_path / "mine"):
         folder.mkdir(exist_ok=True)
         (folder / half).write_bytes(b"half")
+        os.utime(folder / half, (0, 0))  # nobody has written to it for an hour
     (tmp_path / ".tmp-notes").write_bytes(b"mine")
     written.tidy()
     assert not any((folder / half).exists() for folder in own)

@@ -103,7 +103,9 @@ def test_our_own_leftovers_are_removed(finished, tmp_path):
     (out / "index-2").mkdir()
     (out / "towers-y").mkdir()
     (out / "towers-y" / "half.onnx").write_bytes(b"half")
-    (out / "index" / ".tmp-0123456789abcdef-names.json").write_bytes(b"half")
+    half = out / "index" / ".tmp-0123456789abcdef-names.json"
+    half.write_bytes(b"half")
+    os.utime(half, (0, 0))  # nobody has written to it for an hour
     main(["update", str(out)])
     setup = built.read_setup(out)
     named = {setup["index"], setup["parts"]["folder"], setup["towers"]} - {None}

@@ -2,45 +2,26 @@
 
 import contextlib
 import errno
-import fcntl
 import os
-import platform
 import re
 import secrets
 import shutil
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from zoo.errors import InputError
 
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}-.+")
 _TAIL = 40  # characters of a name that its temporary one keeps: the two share a limit
+_OLD = 3600  # seconds after the last write, from which a temporary file is a killed writer's
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 LOCK_FILE = ".lock"
 _POLL = 0.01  # seconds between two attempts
-_HELD = (errno.EWOULDBLOCK, errno.EACCES)
-
-
-def temporary_file(folder: str | os.PathLike, name: str) -> tuple[Path, int]:
-    """An empty file of a random name, its path and descriptor. A lock says that its writer lives,
-    see `remove_leftovers`, until the caller closes the descriptor."""
-    while True:
-        path = Path(folder) / f".tmp-{secrets.token_hex(8)}-{name[-_TAIL:]}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.fstat(descriptor).st_nlink:
-                return path, descriptor
-        except OSError as error:
-            if error.errno in _NO_LOCKS:  # nobody can tell that it is left over, so it stays
-                return path, descriptor
-            os.close(descriptor)
-            raise
-        os.close(descriptor)  # cleaned away between its making and its lock
 
 
 @contextlib.contextmanager
@@ -59,10 +40,9 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         InputError: if the file cannot be written. What was at `path` before is untouched.
     """
     path = Path(os.path.abspath(path))  # the writer, or what it calls, may join it with a folder
-    temporary = descriptor = None
+    temporary = path.parent / f".tmp-{secrets.token_hex(8)}-{path.name[-_TAIL:]}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary, descriptor = temporary_file(path.parent, path.name)
         yield temporary
         _flush(temporary)
         os.replace(temporary, path)
@@ -71,10 +51,8 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
         # h5py reports a full disk by an OSError without strerror.
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -111,70 +89,43 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name is one of `temporary_file`: 16 random digits stand in it."""
+    """Whether a name is one of `atomic`: 16 random digits stand in it."""
     return _LEFTOVER.fullmatch(name) is not None
 
 
 def remove_leftovers(folder: str | os.PathLike, deep: bool = True) -> None:
-    """Deletes the temporary files of processes that were killed while writing.
-
-    Files whose writer lives stay, in whatever thread, container or host: it holds a lock on each.
-    On a file system without locks all stay. `deep`: in the folders below `folder` too.
-    """
+    """Deletes temporary files that nobody has written to for an hour: their writers were killed.
+    `deep`: in the folders below `folder` too."""
     folder = Path(folder)
     for path in folder.rglob(".tmp-*") if deep else folder.glob(".tmp-*"):
-        if not is_temporary(path.name):
-            continue
-        with contextlib.suppress(OSError):  # locked, gone, or of another user
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with contextlib.suppress(OSError):  # gone, or of another user
+            if is_temporary(path.name) and path.lstat().st_mtime < time.time() - _OLD:
                 path.unlink()
-            finally:
-                os.close(descriptor)
 
 
 @contextlib.contextmanager
 def locked(folder):
     """Holds a run folder, made when missing, for this process while the block runs.
 
-    The lock is on the open file, and the system releases it when the process ends. Of several
-    workers only the chief may take it. An InputError if another process holds it, or the folder
-    cannot be written.
+    Of several workers only the chief may take it. An InputError if another process holds it, or
+    the folder cannot be written.
     """
     folder = Path(folder)
-    path = folder / LOCK_FILE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        _take(descriptor, folder)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(in_turn(folder, 0))
+        except Timeout:
+            raise InputError(f"another process is training in {folder}") from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                path = folder / LOCK_FILE
+                raise InputError(f"cannot write {path}: {error.strerror}") from error
+            warnings.warn(
+                f"{folder} lies on a file system without locks: make sure that only one process "
+                "trains in it",
+                stacklevel=3,
+            )
         yield
-    finally:
-        os.close(descriptor)  # which releases the lock
-
-
-def _take(descriptor, folder):
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _HELD:
-            holder = os.pread(descriptor, 200, 0).decode("utf-8", errors="replace").strip()
-            who = f" ({holder})" if holder else ""
-            raise InputError(f"another process{who} is training in {folder}") from None
-        if error.errno not in _NO_LOCKS:
-            raise InputError(f"cannot lock {folder}: {error.strerror}") from error
-        warnings.warn(
-            f"{folder} lies on a file system without locks: make sure that only one process "
-            "trains in it",
-            stacklevel=4,
-        )
-        return
-    with contextlib.suppress(OSError):  # who holds it is told for the message alone
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} on {platform.node()}\n".encode(), 0)
 
 
 @contextlib.contextmanager
