@@ -64,16 +64,8 @@ def _write(written, description, index, columns, moments, bank):
     data.mkdir()
     try:
         _write_files(data, index, columns, moments, bank)
-        _compare(data, index, columns)
         files = {path.name: _facts(path) for path in sorted(data.iterdir())}
-        manifest = {
-            "version": VERSION,
-            **description,
-            "data": data.name,
-            "files": files,
-            FAISS_FILE: _shape(index),
-        }
-        written.write(manifest)
+        written.write({"version": VERSION, **description, "data": data.name, "files": files})
     finally:
         ended = written.content.get("data") == data.name
         written.remove({before} if ended else {data.name})
@@ -121,7 +113,7 @@ def _read(folder, manifest, similarity, verify):
         files = {
             str(name): (int(f["bytes"]), str(f["sha256"])) for name, f in manifest["files"].items()
         }
-        data, shape = folder / manifest["data"], manifest.get(FAISS_FILE)
+        data = folder / manifest["data"]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not the description of an index ({error})") from error
     if FAISS_FILE not in files:
@@ -139,11 +131,6 @@ def _read(folder, manifest, similarity, verify):
         bank = np.array(read_array(data / BANK_FILE)) if BANK_FILE in files else None
     except (RuntimeError, ValueError, OSError, KeyError) as error:
         raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
-    found = _shape(index)
-    if found != shape:
-        raise InputError(
-            f"{data / FAISS_FILE}: belongs to another index: expected {shape}, found {found}"
-        )
     similarity = scoring.saved(path, manifest, similarity)
     _check_columns(folder, plan.columns(manifest, similarity), columns, index)
     _check_bank(data / BANK_FILE, manifest, bank, index)
@@ -208,36 +195,9 @@ def _write_files(data, index, columns, moments, bank):
             os.close(descriptor)
 
 
-def _compare(data, index, columns):
-    """Raises InputError unless what was written is what is in memory, row for row: a manifest that
-    names less would take the place of a good index."""
-    try:
-        written = faiss.read_index(str(data / FAISS_FILE), faiss.IO_FLAG_MMAP_IFC)
-        found = {name: read_array(data / f"{name}.npy") for name in columns}
-    except (RuntimeError, OSError) as error:
-        raise InputError(f"{data}: was not written whole: {str(error).splitlines()[-1]}") from error
-    is_same = _shape(written) == _shape(index) and np.array_equal(
-        flat.row_ids(written), flat.row_ids(index)
-    )
-    for name, kept in columns.items():
-        is_same &= (found[name].shape, found[name].dtype) == (kept.shape, kept.dtype)
-    if not is_same:
-        raise InputError(
-            f"{data}: the index changed while it was written; what was saved before is unchanged"
-        )
-    _check_columns(data, columns, found, written)
-
-
 def _moments(path):
     arrays = read_arrays(path)
     return GalleryMoments(int(arrays["count"]), arrays["mean"], arrays["scatter"])
-
-
-def _shape(index):
-    """What tells FAISS' file of one index from that of another."""
-    kind = type(flat.rows(index)).__name__ if hasattr(index, "id_map") else type(index).__name__
-    numbers = {"metric": index.metric_type, "rows": index.ntotal, "dim": index.d}
-    return {"kind": kind, **{name: int(number) for name, number in numbers.items()}}
 
 
 def _facts(path):
