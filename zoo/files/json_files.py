@@ -68,8 +68,7 @@ def json_kind(value: Any) -> str:
 def pack(value: Any) -> Any:
     """A dataclass, its arrays and what they hold as JSON values."""
     if dataclasses.is_dataclass(value):
-        fields = (field.name for field in dataclasses.fields(value) if field.init)
-        return {name: pack(getattr(value, name)) for name in fields}
+        return {name: pack(getattr(value, name)) for name in sorted(_fields(value))}
     if isinstance(value, np.ndarray):
         width = value.dtype.newbyteorder("<").str
         if width not in _WIDTHS:
@@ -87,27 +86,40 @@ def unpack(kind: Any, value: Any, name: str = "value") -> Any:
     """The inverse of `pack` for a dataclass or another type as written at the field `name`. Raises
     ValueError if something is missing, surplus, of another type or not finite."""
     if isinstance(kind, types.UnionType):
-        return _one_of(typing.get_args(kind), value, name)
+        kinds = [one for one in typing.get_args(kind) if one is not type(None)]
+        if value is None and len(kinds) < len(typing.get_args(kind)):
+            return None
+        if len(kinds) > 1 and isinstance(value, dict):
+            kinds = [one for one in kinds if _fields(one) == set(value)] or kinds
+        return unpack(kinds[0], value, name)
+    origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if dataclasses.is_dataclass(kind) or origin in (dict, np.ndarray):
+        _check(isinstance(value, dict), name, "be an object", value)
     if dataclasses.is_dataclass(kind):
-        return _dataclass(kind, value, name)
+        for field in sorted(_fields(kind) ^ set(value)):
+            unknown = f"{field!r}, which is not known"
+            raise ValueError(f"{name!r} has {unknown if field in value else f'no {field!r}'}")
+        hints = typing.get_type_hints(kind)
+        return kind(**{field: unpack(hints[field], one, field) for field, one in value.items()})
+    if origin is dict and arguments:
+        return {key: unpack(arguments[1], one, f"{name}.{key}") for key, one in value.items()}
+    if origin is tuple:
+        _check(isinstance(value, list), name, "be a list", value)
+        return tuple(unpack(arguments[0], one, name) if arguments else one for one in value)
     if kind is np.ndarray:
         return _array(value, name)
-    origin = typing.get_origin(kind) or kind
-    if origin in (tuple, dict):
-        return _container(origin, typing.get_args(kind), value, name)
-    if kind is float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(f"{name!r} must be a number; found {value!r}")
-        if not math.isfinite(value):
-            raise ValueError(f"{name!r} must be a finite number; found {value!r}")
-        return float(value)
-    if kind is type(None):
-        if value is not None:
-            raise ValueError(f"{name!r} must be null; found {value!r}")
-        return None
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{name!r} must be of type {kind.__name__}; found {value!r}")
+    if kind in (int, float):
+        is_number = isinstance(value, (kind, int)) and not isinstance(value, bool)
+        _check(is_number, name, "be a number", value)
+        _check(math.isfinite(value), name, "be a finite number", value)
+        return kind(value)
+    _check(isinstance(value, origin), name, f"be of type {origin.__name__}", value)
     return value
+
+
+def _check(holds, name, what, found):
+    if not holds:
+        raise ValueError(f"{name!r} must {what}; found {found!r}")
 
 
 def _encode(value):
@@ -118,63 +130,20 @@ def _encode(value):
     raise TypeError(f"{type(value).__name__} has no place in a JSON file: {value!r}")
 
 
-def _one_of(kinds, value, name):
-    """A value that may be of several kinds: null, or the dataclass that has these fields."""
-    if value is None and type(None) in kinds:
-        return None
-    kinds = [kind for kind in kinds if kind is not type(None)]
-    if len(kinds) > 1 and isinstance(value, dict):
-        fitting = [kind for kind in kinds if _fields(kind) == set(value)]
-        kinds = fitting or kinds
-    return unpack(kinds[0], value, name)
-
-
 def _fields(kind):
     return {field.name for field in dataclasses.fields(kind) if field.init}
 
 
-def _dataclass(kind, value, name):
-    if not isinstance(value, dict):
-        raise ValueError(f"{name!r} must be an object; found {type(value).__name__}")
-    expected = _fields(kind)
-    for missing in sorted(expected - set(value)):
-        raise ValueError(f"{name!r} has no {missing!r}")
-    for surplus in sorted(set(value) - expected):
-        raise ValueError(f"{name!r} has {surplus!r}, which is not known")
-    hints = typing.get_type_hints(kind)
-    return kind(**{field: unpack(hints[field], value[field], field) for field in sorted(expected)})
-
-
-def _container(origin, arguments, value, name):
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise ValueError(f"{name!r} must be a list; found {type(value).__name__}")
-        return (
-            tuple(unpack(arguments[0], one, name) for one in value) if arguments else tuple(value)
-        )
-    if not isinstance(value, dict):
-        raise ValueError(f"{name!r} must be an object; found {type(value).__name__}")
-    if not arguments:
-        return value
-    return {key: unpack(arguments[1], one, f"{name}.{key}") for key, one in value.items()}
-
-
 def _array(value, name):
-    if not isinstance(value, dict) or set(value) != {"shape", "type", "data"}:
-        raise ValueError(f"{name!r} must be an array; found {type(value).__name__}")
-    shape, width = value["shape"], value["type"]
-    if width not in _WIDTHS:
-        raise ValueError(f"{name!r} must be an array of one of {', '.join(_WIDTHS)}; {width!r}")
-    if not isinstance(shape, list) or not all(
-        isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**31 for size in shape
-    ):
-        raise ValueError(f"{name!r} must have a shape of whole numbers; found {shape!r}")
+    shape, width = value.get("shape"), value.get("type")
+    _check(width in _WIDTHS, name, f"be an array of one of {', '.join(_WIDTHS)}", width)
+    is_shape = isinstance(shape, list) and all(type(n) is int and 0 <= n < 2**31 for n in shape)
+    _check(is_shape, name, "have a shape of whole numbers", shape)
     try:
         found = np.frombuffer(base64.b64decode(value["data"], validate=True), width)
-    except (TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{name!r} must hold an array in base64: {error}") from error
-    if math.prod(shape) != len(found):
-        raise ValueError(f"{name!r} must hold {math.prod(shape)} numbers; found {len(found)}")
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise ValueError(f"{name!r} must hold finite numbers")
+    _check(math.prod(shape) == len(found), name, f"hold {math.prod(shape)} numbers", len(found))
+    is_finite = found.dtype.kind != "f" or np.isfinite(found).all()
+    _check(is_finite, name, "hold finite numbers", "others")
     return found.reshape(shape).copy()
