@@ -17,9 +17,8 @@ from relative import difference
 from zoo import data, embeddings, models, similarities
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, TOKENS
-from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
-from zoo.search import SPACES, Index
+from zoo.search import Index
 
 
 def _choices(name, values):
@@ -175,21 +174,6 @@ def test_an_index_ranks_as_the_similarity(system):
     found = np.take_along_axis(system.logits.T, ids, axis=1)
     np.testing.assert_allclose(scores, found, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(scores, -np.sort(-system.logits.T), rtol=1e-4, atol=1e-4)
-
-
-def test_the_exports_index_is_the_librarys(system):
-    functions = Signatures(system.model).functions
-    assert {"encode_images", "encode_captions", "match"} <= functions.keys()
-    if system.kind == TOKENS:
-        assert "index_captions" not in functions
-        return
-    found = functions["index_captions"](tf.constant(system.texts))
-    space = SPACES[system.similarity.space_for(system.kind)]
-    arrays = as_arrays(system.captions)
-    for name, expected in (("gallery", space.gallery(arrays)), ("query", space.queries(arrays))):
-        given = np.asarray(found[name]).reshape(expected.shape)
-        np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-5)
-    assert ("offset" in found) == (space.offset is not None)
 
 
 def test_images_alone_are_saved_and_searched_but_not_asked_in_words(split, tmp_path):

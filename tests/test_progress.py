@@ -62,14 +62,6 @@ def test_a_file_gets_lines_without_control_characters(show, records, tmp_path, m
     assert text.endswith("\n")
 
 
-@pytest.mark.parametrize("show", BARS, ids=lambda show: show.__name__)
-def test_a_terminal_gets_a_bar(show, records, tmp_path, monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stdout", output := Terminal())
-    show(records, tmp_path)
-    assert CONTROL.findall(output.getvalue())
-
-
 def test_a_notebook_gets_a_bar(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert verbosity() == 2

@@ -10,7 +10,7 @@ import pytest
 
 import halo_zoo
 import zoo
-from demo import chooser, own_panel, page, sources, stored_index
+from demo import chooser, page, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
 from halo_zoo.search import main as search
@@ -19,7 +19,6 @@ from zoo.retriever.stored_towers import FACTS, StoredTower
 
 MODEL = "toy_birds_pfe"
 WORDS = ("a small bird with a red crown", "a bird with black wings", "a blue bird", "a house")
-QUESTIONS = (*WORDS, "bird", "photos of a yellow belly", "qwx zzxy")
 
 
 @pytest.fixture(scope="module")
@@ -48,57 +47,6 @@ def captions(photos, words):
     """An index of captions."""
     search(["build", str(words), str(photos.parent / "texts"), "--captions", "--model", MODEL])
     return photos.parent / "texts"
-
-
-@pytest.fixture(scope="module")
-def keras(photos, words):
-    """The same photos and captions, encoded by Keras."""
-    cache = photos.parent / "cache"
-    return sources.load(MODEL, folder=photos, captions=words, cache=cache)
-
-
-def assert_alike(found, expected, to=1e-4):
-    for key in ("verdict", "reason", "fitting", "first_k"):
-        assert found[key] == expected[key], key
-    for key in ("probability", "wanted", "number"):  # which is a sum over the gallery
-        assert_near(found[key], expected[key], 10 * to if key == "number" else to)
-    for one, other in zip(found["results"], expected["results"], strict=True):
-        assert (one["item"], one["name"]) == (other["item"], other["name"])
-        assert_near(one["similarity"], other["similarity"], to)
-        assert_near(one["fits"], other["fits"], to)
-        assert_near(one["uncertainty"], other["uncertainty"], to)
-
-
-def assert_near(found, expected, to):
-    assert (found is None) == (expected is None)
-    assert found is None or found == pytest.approx(expected, rel=to, abs=to)
-
-
-def test_words_are_answered_as_by_keras(index, keras):
-    gallery = stored_index.load(index)
-    assert all(isinstance(tower, StoredTower) for tower in gallery.towers.values())
-    assert gallery.similarity_names == keras.similarity_names
-    service, other = Service(gallery), Service(keras)
-    for text in QUESTIONS:
-        found, expected = service.find_images(text), other.find_images(text)
-        assert_alike(found["answer"], expected["answer"])
-        for key in ("asked", "unknown_words"):
-            assert found[key] == expected[key]
-    told = {one: one.describe_gallery() for one in (service, other)}
-    assert told[service]["model"] == MODEL
-    for key in ("embedding", "uncertainty_measure", "similarities", "images"):
-        assert told[service][key] == told[other][key]
-    assert told[service]["judged"]["captions"] == told[other]["judged"]["captions"]
-
-
-def test_pictures_are_answered_as_by_keras(index, captions, keras, photo):
-    by_towers = Service(stored_index.load(captions))
-    assert_alike(*(one.find_captions(str(photo)) for one in (by_towers, Service(keras))))
-    gallery = stored_index.load(index)
-    own, _ = own_panel.gallery_of(gallery, gallery.image_paths[:9])
-    theirs, _ = own_panel.gallery_of(keras, keras.image_paths[:9])
-    found, expected = (Service(one).find_images(WORDS[0])["answer"] for one in (own, theirs))
-    assert_alike(found, expected, to=1e-3)
 
 
 HEAVY = ("tensorflow", "keras", "tensorflow_probability", "matplotlib")

@@ -7,10 +7,8 @@ import zoo
 from tiny_hub import FAMILIES, IMAGES, LENGTH, TEXTS, compared, tiny_hub
 from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import InputError
-from zoo.evaluation import resizing_of
 
 pytest.importorskip("keras_hub")
-FEW = TEXTS[1:3]  # letters of both cases, digits and stops
 
 
 # CLIP and MetaCLIP 2 are read from folders of Hugging Face, there and below.
@@ -35,25 +33,6 @@ def test_a_preset_gives_what_keras_hub_gives(family):
     np.testing.assert_allclose(model.encode_images(IMAGES[:1]), images[:1], atol=1e-5)
     np.testing.assert_allclose(model.encode_captions(TEXTS[:1]), texts[:1], atol=1e-5)
     assert model.tokenizer.vocabulary_size() == preprocessor.tokenizer.vocabulary_size()
-
-
-def test_it_saves_as_any_other(family, tmp_path):
-    name, *_, model = family
-    ids = model.tokenize(FEW)
-    before = np.asarray(model.encode_images(IMAGES)), np.asarray(model.encode_captions(ids))
-    logits = np.asarray(model.similarity(*before))
-    model.save(tmp_path / "model.keras")
-    zoo.save_preset(model, tmp_path / "preset")
-    for path in (tmp_path / "model.keras", tmp_path / "preset"):
-        loaded = zoo.from_preset(path)
-        np.testing.assert_array_equal(loaded.tokenize(FEW), ids)
-        after = loaded.encode_images(IMAGES), loaded.encode_captions(ids)
-        np.testing.assert_allclose(after[0], before[0], atol=1e-6)
-        np.testing.assert_allclose(after[1], before[1], atol=1e-6)
-        np.testing.assert_allclose(loaded.similarity(*after), logits, rtol=1e-5, atol=1e-5)
-        assert loaded.gives_match_probability == name.startswith("siglip")
-    shown = "stretch" if name.startswith("siglip") else "crop"
-    assert resizing_of(tmp_path / "preset") == {"mode": shown, "crop_fraction": 1.0}
 
 
 def test_a_backbone_shares_its_layers():

@@ -96,35 +96,3 @@ def test_what_cannot_be_is_said(files, tmp_path, capsys):
     with pytest.raises(SystemExit):
         own_vectors.main(flags[:2])
     assert "--images and --captions must be given together" in capsys.readouterr().err
-
-
-def test_the_demo_asks_for_captions_that_are_there(files, tmp_path):
-    pytest.importorskip("gradio")
-    from demo import limits, page, sources
-    from zoo.confidence.judge import VERDICTS
-
-    run = tmp_path / "run"
-    texts = [f"noisy  bird {row // 2}" for row in range(300)]
-    texts[:2] = ["?", "long " * 300]
-    (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in texts))
-    names = ["test"] * 100 + ["validation"] * 100 + ["train"] * 100
-    (tmp_path / "splits.txt").write_text("".join(f"{name}\n" for name in names))
-    more = [f"--{name}={tmp_path / name}.txt" for name in ("texts", "splits")]
-    train(files, run, *more)
-    gallery = sources.load(run)
-    assert gallery.captions[0] == "caption 0"
-    assert gallery.captions[2:4] == ["noisy bird 1", "noisy bird 1 (row 3)"]
-    built = page.build(gallery)
-    service = built.service
-    answer = service.find_images(gallery.captions[7])["answer"]
-    assert answer["results"][0]["item"] == 7
-    assert answer["results"][0]["right"]
-    assert 0 < answer["wanted"] < 1
-    assert answer["uncertainty"] is None
-    assert answer["verdict"] in VERDICTS
-    with pytest.raises(limits.RefusedError, match="choose one of its captions"):
-        service.find_images("a red bird")
-    with pytest.raises(limits.RefusedError, match="vectors and no pictures"):
-        gallery.pixels(b"")
-    with pytest.raises(InputError, match="--photos is of pictures; leave it out"):
-        sources.load(run, folder=tmp_path)

@@ -39,19 +39,6 @@ def ask(app, **body):
     return response
 
 
-def test_answers_are_the_retriever_s(retriever):
-    app = server.application(retriever)
-    questions = ["a red bird", "xqzw", "a small bird with a blue crown"]
-    expected = [json.loads(json.dumps(one.to_dict())) for one in retriever.ask(questions, 5)]
-    found = ask(app, questions=questions, k=5).json()["answers"]
-    for one, other in zip(found, expected, strict=True):
-        assert one["scores"] == pytest.approx(other.pop("scores"), rel=1e-5)
-        assert one["probability"] == pytest.approx(other.pop("probability"), abs=1e-5)
-        assert {name: one[name] for name in other} == other
-    assert ask(app, question=questions[0], k=2).json()["ids"] == expected[0]["ids"][:2]
-    assert ask(app, questions=[]).json() == {"answers": []}
-
-
 def test_questions_that_come_together_are_asked_together(retriever, monkeypatch):
     asked = []
     whole = retriever.ask

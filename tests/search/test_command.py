@@ -256,15 +256,6 @@ def test_the_models_own_probes_are_taken_and_unknown_words_are_named(
     assert "not understood" not in capsys.readouterr().out
 
 
-def test_a_model_without_probes_says_so(run_folder, photos, tmp_path, capsys):
-    build(run_folder, photos, tmp_path / "out")
-    assert "not calibrated: nothing says how often" in capsys.readouterr().out
-    main(["query", str(tmp_path / "out"), "a red bird"])
-    assert capsys.readouterr().out.startswith(
-        "unsure (no probability): Nothing says how often answers are right"
-    )
-
-
 def test_probes_that_do_not_fit(run_folder, photos, tmp_path, probed, capsys):
     with pytest.raises(InputError, match="nowhere: no such run folder or preset"):
         build(run_folder, photos, tmp_path / "a", "--probes", "nowhere")
