@@ -7,7 +7,6 @@ from pathlib import Path
 
 from zoo.errors import InputError
 from zoo.files.text_files import read_lines
-from zoo.retriever.questions import check_text
 from zoo.retriever.retriever import Retriever
 
 _AT_ONCE = 256  # questions
@@ -96,9 +95,4 @@ def _questions_of(texts):
             f"asked as one question: {texts[0]!r}; for several single words use --queries FILE",
             file=sys.stderr,
         )
-    for text in texts:
-        try:
-            check_text(text)
-        except ValueError as error:
-            raise InputError(f"query: {error}") from error
     return texts

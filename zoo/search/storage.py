@@ -24,7 +24,7 @@ import numpy as np
 
 from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
-from zoo.files.array_files import read_array, read_arrays
+from zoo.files.array_files import refusing
 from zoo.files.atomic import in_turn
 from zoo.files.written import KEY, Written
 from zoo.search import flat, plan, scoring
@@ -120,17 +120,14 @@ def _read(folder, manifest, similarity, verify):
         raise InputError(f"{path}: lists no {FAISS_FILE} among its files")
     for name, (size, digest) in files.items():
         _check(data / name, size, digest, verify)
-    try:
+    with refusing(data):
         index = faiss.read_index(str(data / FAISS_FILE))
-        columns = {
-            Path(name).stem: np.array(read_array(data / name))
-            for name in files
-            if name not in (FAISS_FILE, MOMENTS_FILE, BANK_FILE)
-        }
-        moments = _moments(data / MOMENTS_FILE) if MOMENTS_FILE in files else None
-        bank = np.array(read_array(data / BANK_FILE)) if BANK_FILE in files else None
-    except (RuntimeError, ValueError, OSError, KeyError) as error:
-        raise InputError(f"{data}: cannot be read: {str(error).splitlines()[-1]}") from error
+        read = {name: np.load(data / name, allow_pickle=False) for name in {*files} - {FAISS_FILE}}
+        moments, bank = read.pop(MOMENTS_FILE, None), read.pop(BANK_FILE, None)
+        columns = {Path(name).stem: values for name, values in read.items()}
+        if moments is not None:
+            with moments as of:
+                moments = GalleryMoments(int(of["count"]), of["mean"], of["scatter"])
     similarity = scoring.saved(path, manifest, similarity)
     _check_columns(folder, plan.columns(manifest, similarity), columns, index)
     _check_bank(data / BANK_FILE, manifest, bank, index)
@@ -193,11 +190,6 @@ def _write_files(data, index, columns, moments, bank):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _moments(path):
-    arrays = read_arrays(path)
-    return GalleryMoments(int(arrays["count"]), arrays["mean"], arrays["scatter"])
 
 
 def _facts(path):
