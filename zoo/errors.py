@@ -29,19 +29,8 @@ class MissingPackageError(InputError, ImportError):
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Imports a module that comes with an extra of `halo-zoo`.
-
-    Args:
-        module: its dotted name, `"faiss"`.
-        extra: the extra of pyproject.toml that brings it, `"search"`.
-
-    Returns:
-        The module.
-
-    Raises:
-        MissingPackageError: if its package is not installed. An error inside of an installed
-            package is raised as it is.
-    """
+    """Imports a module, or raises MissingPackageError with the extra that brings its package; an
+    error inside of an installed package is raised as it is."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)

@@ -100,19 +100,7 @@ def parse(
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
     Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
-    least 0 (`zoo.cli.bounds`).
-
-    Args:
-        settings_class: a dataclass; `setting` adds help, source, and the toy and smoke values.
-        argv: the arguments, or None for those of the process.
-        description: text above the flags, usually the recipe's docstring.
-
-    Returns:
-        An instance of `settings_class`.
-
-    Raises:
-        SystemExit: with code 2 and one line on stderr for an unknown flag or a bad value, with
-            code 0 after `--help`.
+    least 0 (`zoo.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
     """
     parser = OneLineParser(
         description=description,

@@ -85,15 +85,8 @@ def encode_on(
     """Encodes by a runner and waits for it; what an earlier call has written is not encoded again.
 
     A bundle that a runner tries again, or runs twice, writes the same part under the same name, by
-    one rename.
-
-    Args:
-        runner: a name that Beam knows, `"DataflowRunner"`, or a runner.
-        source, side, part_size: as of `units_of`.
-        model, batch_size: as of `zoo.Tower`; workers have to reach the model too.
-        folder: of the parts, here or in an object store.
-        identity, dtype: as of `zoo.collection.encode`, which raises the same.
-        flags: of the runner, `["--flink_master=host:8081"]`.
+    one rename. Workers have to reach the model too; arguments and errors as of `units_of`,
+    `zoo.Tower` and `zoo.collection.encode`; `flags` are the runner's.
     """
     check_flags(flags)
     (units, left), folder = units_of(source, side, part_size), str(folder).rstrip("/")

@@ -104,15 +104,8 @@ def replace_moments(
 
 
 def fetched_file(handle: str, name: str) -> str:
-    """Fetches one file of a folder on a hub by KerasHub's fetcher, which caches it.
-
-    Args:
-        handle: `"hf://user/model"` or `"kaggle://user/model/keras/variation"`.
-        name: of the file, relative to the folder.
-
-    Returns:
-        Its path on this machine.
-    """
+    """Fetches one file of a folder on a hub, `"hf://user/model"` or `"kaggle://…"`, by KerasHub's
+    fetcher, which caches it, and returns its path here."""
     return require("keras_hub.src.utils.preset_utils", "text").get_file(handle, name)
 
 

@@ -38,15 +38,8 @@ def cached(
     `zoo.data.sources.Features`.
 
     The name of the file follows from the contents of the images, how they are resized and the
-    weights, so features of other pixels or other weights are never taken for these. It appears
-    whole or not at all.
-
-    Args:
-        backbone: a `keras.Model` from images to features, run in inference mode.
-        records, source: of the split.
-
-    Raises:
-        InputError: if the file cannot be written, such as on a full disk, or an image not read.
+    weights, so features of other pixels or other weights are never taken for these. An InputError
+    if it cannot be written, or an image not read.
     """
     facts = backbone.output_shape, getattr(source, "resizing", None)
     contents = "\0".join(_pictures_sha256(records)).encode()
@@ -76,14 +69,8 @@ def caption_vectors(
 
     Captions of one length are encoded together, so that nothing is spent on padding: of Flickr8k's
     captions a fifth of what rows of 64 ids cost. The name of the file follows from the ids and the
-    weights, and it appears whole or not at all.
-
-    Args:
-        backbone: a `keras.Model` from ids to a dict with `"pooled"`, which masks padding, such as
-            `zoo.encoders.sentences`, or from full rows of ids to one array; run in inference mode.
-
-    Raises:
-        InputError: if the file cannot be written, such as on a full disk.
+    weights. `backbone` maps ids to a dict with `"pooled"` and masks padding, or full rows to an
+    array.
     """
     distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
     ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)
