@@ -5,7 +5,6 @@ import zlib
 from PIL import Image
 
 from zoo.data import own_pairs, write_skipped
-from zoo.files.decoding import check_images
 
 
 def _png_head(width, height):
@@ -67,18 +66,3 @@ def test_splits_of_one_table_list_a_missing_photo_once(photos):
     assert counts == {"pairs.csv": {"missing photos": 1}}
     (line,) = (photos / "run" / "skipped.jsonl").read_text().splitlines()
     assert json.loads(line)["where"] == str(photos / "gone.jpg")
-
-
-def test_why_each_is_refused(tmp_path):
-    refused, decoded = _bad_photos(tmp_path)
-    why = dict(zip(refused, check_images([tmp_path / name for name in refused]), strict=True))
-    assert why == {
-        "huge.png": "more than the 64,000,000 pixels allowed",
-        "long.png": "30000 x 2500 pixels, more than the 64,000,000 allowed",
-        "page.jpg": "not an image",
-        "tiff.jpg": "expected one of JPEG, MPO, PNG, GIF, BMP, WEBP, found TIFF",
-        "truncated.jpg": "a damaged image",
-        "zero.jpg": "an empty file",
-    }
-    assert check_images([tmp_path / name for name in decoded]) == [None] * len(decoded)
-    assert check_images([tmp_path / "no.jpg"]) == ["No such file or directory"]
