@@ -6,7 +6,6 @@ import pytest
 
 from zoo import similarities as S
 from zoo.search import SPACES, Index
-from zoo.search.exact import matrix_products
 
 
 def csd(gallery, queries):
@@ -85,8 +84,7 @@ def test_near_duplicates_far_from_the_origin(rng):
     np.testing.assert_array_equal(rows[:, 0], np.arange(20))
     np.testing.assert_allclose(squared, np.sort(exact, axis=1)[:, :5], rtol=1e-5)
     # What is avoided: FAISS alone cannot tell them apart.
-    with matrix_products():
-        assert not np.allclose(index.search(query, 5)[0], squared, rtol=0.5, atol=0)
+    assert not np.allclose(index.search(query, 5)[0], squared, rtol=0.5, atol=0)
 
 
 def test_the_extra_coordinate_is_csd_for_any_engine(gaussians):

@@ -1,7 +1,6 @@
 """Flat search at the speed of the matrix product, and with the precision of single pairs."""
 
 import contextlib
-import threading
 
 import faiss
 import numpy as np
@@ -9,44 +8,15 @@ import numpy as np
 from zoo.embeddings.arrays import products
 from zoo.search import flat
 
-_SETTINGS = {
-    # FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix product that
-    # it uses for larger ones. Its memory per query is bounded, so one query may use the product.
-    "distance_compute_blas_threshold": 1,
-    # Items of one product: with FAISS' own 1,024 it is too small for BLAS, from 64 queries on up to
-    # a fifth slower.
-    "distance_compute_blas_database_bs": 2048,
-}
+# For the process: FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix
+# product that it uses for larger ones; its memory per query is bounded, so one query may use it.
+# And with 1,024 items of one product, its own number, BLAS is up to a fifth slower from 64 queries.
+faiss.cvar.distance_compute_blas_threshold = 1
+faiss.cvar.distance_compute_blas_database_bs = 2048
 # Products of numbers up to which a search runs on the calling thread: it takes some 4 ms there at
 # most. OpenMP's threads spin while they wait for each other, which costs a server of single
 # questions ten times the search's own CPU time, and on a busy machine as much of the wall clock.
 _SMALL = 2**23
-_lock, _before = threading.Lock(), []
-_searches = 0
-
-
-@contextlib.contextmanager
-def matrix_products():
-    """Lets FAISS use matrix products for small batches too: a setting of the process, which the
-    last of several searches at once gives back."""
-    global _searches
-    with _lock:
-        if not _searches:
-            _before[:] = [getattr(faiss.cvar, name) for name in _SETTINGS]
-            _set(_SETTINGS.values())
-        _searches += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _searches -= 1
-            if not _searches:
-                _set(_before)
-
-
-def _set(values):
-    for name, value in zip(_SETTINGS, values, strict=True):
-        setattr(faiss.cvar, name, value)
 
 
 @contextlib.contextmanager
@@ -68,7 +38,6 @@ _FEW = 1  # queries up to which the product is taken here: from two on FAISS is 
 _RUN = 64  # items of which only the nearest is looked at first
 _EPSILON = float(np.finfo(np.float32).eps)
 _BLOCK_ROWS = 2**22  # labels of one direct scan, 32 MiB
-_norms_lock = threading.Lock()
 
 
 def candidates(index, queries, count, longest=None, mask=None):
@@ -140,10 +109,9 @@ def values_of(index, queries, rows):
 def _expanded(index, queries, k):
     """What `index.search` gives, from stored norms of the items: FAISS computes them in every
     search, which for one query takes longer than the product."""
-    with _norms_lock:  # FAISS makes room first and fills it then
-        if index.cached_l2norms.size() != index.ntotal:
-            index.clear_l2norms()
-            index.sync_l2norms()
+    if index.cached_l2norms.size() != index.ntotal:
+        index.clear_l2norms()
+        index.sync_l2norms()
     norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
     items = flat.vectors(index)
     values = products(-2.0 * queries, items)

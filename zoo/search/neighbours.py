@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.search import exact
-from zoo.search.exact import matrix_products, one_thread_if_small
+from zoo.search.exact import one_thread_if_small
 from zoo.search.rerank import best
 
 SPARE = 8
@@ -29,9 +29,8 @@ def _first(index, queries, k, ids, score_of, ascending, longest, mask):
         rows = np.broadcast_to(allowed, (len(queries), len(allowed)))
         values = exact.values_of(index, queries, rows)
         return best(score_of(values, every), rows, k, ascending, ids)
-    with matrix_products():
-        count = min(total, k + SPARE)
-        values, rows, bound = exact.candidates(index, queries, count, longest, mask)
+    count = min(total, k + SPARE)
+    values, rows, bound = exact.candidates(index, queries, count, longest, mask)
     scores, rows = best(score_of(values, every), rows, k, ascending, ids)
     for query in _unsure(scores, score_of(bound[:, None], every)[:, 0], ascending):
         found = exact.all_values(index, queries[query : query + 1], allowed)
