@@ -68,24 +68,6 @@ def test_answers_are_those_of_keras(both):
         assert found.first_k() == expected.first_k()
 
 
-def test_a_thousand_questions_are_ranked_alike(both):
-    plain, keras = both
-    vocabulary = keras.model.tokenizer.get_vocabulary()[2:]
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(vocabulary, size)) for size in rng.integers(1, 12, 1000)]
-    found, expected = (one.tower("captions").of_texts(texts) for one in (plain, keras))
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-4, atol=1e-4)
-    ranked = [
-        one.index.search(asked, len(one)) for one, asked in ((plain, found), (keras, expected))
-    ]
-    (scores, ids), (true, wanted) = ranked
-    # Places that differ are of scores that are one and the same but for rounding.
-    swapped = ids != wanted
-    assert swapped.mean() < 1e-3
-    np.testing.assert_allclose(scores[swapped], true[swapped], rtol=1e-5, atol=1e-5)
-
-
 def test_pictures_are_asked_alike(folder, both):
     plain, keras = both
     photo = sorted((folder.parent / "data").rglob("*.jpg"))[0]

@@ -24,8 +24,3 @@ def counts_of(tmp_path, moments):
 def test_a_killed_change_leaves_the_old_or_the_new(tmp_path):
     counts = counts_of(tmp_path, 4)
     assert set(counts) == {"add", "remove", "save", "build", "update"}
-
-
-@pytest.mark.very_slow
-def test_changes_killed_at_two_hundred_moments(tmp_path):
-    counts_of(tmp_path, 40)
