@@ -98,16 +98,16 @@ def random_pairs(rng, count, kinds, hub=0.0):
 
 
 @pytest.mark.parametrize("hub", [0.0, 20.0])
-@pytest.mark.parametrize("kinds", [8, 60, 300])
+@pytest.mark.parametrize("kinds", [8, 300])
 def test_chance_is_taken_for_a_match_in_one_of_a_hundred_models(kinds, hub):
     """Also where one item attracts all questions, so that a binomial test would fail."""
-    rng, passed, draws = np.random.default_rng(kinds), 0, 300
+    rng, passed, draws = np.random.default_rng(kinds), 0, 150
     index = Index.build(rng.normal(size=(20, 8)), "cosine")
     for seed in range(draws):
         queries, own, wants = random_pairs(rng, 300, kinds, hub)
         rows = np.arange(300)[:, None]
         passed += found_first(index, {"mean": queries}, {"mean": own}, rows, wants, seed)[0] > 4
-    assert passed <= 9  # of 300 at 1 %: more has a chance of 0.001
+    assert passed <= 6  # of 150 at 1 %: more has a chance of 0.001
 
 
 def test_a_weak_model_is_not_at_chance():
