@@ -109,7 +109,7 @@ def test_the_wheel_says_its_licences(wheel):
     assert {"LICENSE", "zoo/photos/CREDITS"} <= set(said.get_all("License-File"))
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 def test_an_installed_package_is_that_of_the_wheel(environment, outside):
     """It names the presets of the repository, and nothing as common as `demo` is to be imported."""
     code = """if True:
@@ -134,7 +134,7 @@ def test_an_installed_package_is_that_of_the_wheel(environment, outside):
     assert refused.startswith("birds_dive: this preset is in the repository only")
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 def test_the_command_is_that_of_the_wheel(halo):
     assert halo("--help").startswith("usage: halo COMMAND")
     assert "  pcme_cub " in halo("train")

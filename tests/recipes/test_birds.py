@@ -75,6 +75,7 @@ def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     assert (zoo.evaluation.probes_of(out) is not None) == folder.probes_path.is_file()
 
 
+@pytest.mark.very_slow  # test_settings_arrive.py builds each recipe's system
 def test_every_system_trains_what_follows_its_backbone():
     split = zoo.data.open({"loader": "toy_birds"}, "validation")
     for system in birds_systems.BUILDERS:
