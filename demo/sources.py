@@ -16,6 +16,7 @@ from zoo.data.toy.birds import MANIFEST
 from zoo.errors import InputError
 from zoo.files import RunFolder, cache_folder
 from zoo.files.decoding import check_images
+from zoo.files.folders import counted
 from zoo.models.presets import shown_pictures
 from zoo.models.tower import SIDES, weights_sha256
 from zoo.retriever import Retriever
@@ -128,8 +129,9 @@ def _readable(folder):
     good = [i for i, reason in enumerate(reasons) if reason is None]
     if not good:
         raise InputError(f"{paths[0]}: {reasons[0]}; none of the images can be read")
-    if len(good) < len(paths):
-        print(f"{folder}: {len(paths) - len(good)} of {len(paths)} images cannot be read")
+    bad = {"cannot be read": len(paths) - len(good)} if len(good) < len(paths) else {}
+    count = {"seen": found.seen, "taken": len(good), "left": {**found.left, **bad}}
+    print(f"{folder}: {counted(count)}")
     return [names[i] for i in good], [Path(paths[i]) for i in good]
 
 

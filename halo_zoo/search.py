@@ -25,7 +25,9 @@ Apache Beam, whose own flags follow `--`; `index` reads them:
 """
 
 import argparse
+import contextlib
 import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -42,6 +44,7 @@ from zoo.cli.bounds import (
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
+_JSON = "print one JSON object: what was seen, taken and left, by reason"
 _MOVED = "new model path, if it has moved since `build`"
 
 
@@ -56,8 +59,15 @@ def main(argv=None):
         "serve": "zoo.retriever.server",
     }
     room = rooms.get(options.command, "zoo.retriever.commands")
-    with naming("--model", options.model):
+    in_json = options.command not in rooms and options.json
+    options.said = {}
+    with (
+        naming("--model", options.model),
+        contextlib.redirect_stdout(sys.stderr if in_json else sys.stdout),
+    ):
         getattr(importlib.import_module(room), options.command)(options)
+    if in_json:
+        print(json.dumps(options.said))
 
 
 def _look(options):
@@ -97,6 +107,7 @@ def parser():
     parts.add_argument("shards", help="folder that `encode` wrote")
     parts.add_argument("out", type=Path, help="folder to write")
     parts.add_argument("--model", help="model of the queries (default: that of the parts)")
+    parts.add_argument("--json", action="store_true", help=_JSON)
     _index(parts)
     made = commands.add_parser("build", help="encode and index")
     _source(made)
@@ -169,15 +180,20 @@ def _source(command):
 
 
 def _follows(command):
+    command.add_argument("--json", action="store_true", help=_JSON)
+    command.add_argument(
+        "--yes", action="store_true", help="drop more than half of the items without asking"
+    )
     command.add_argument(
         "--skip-bad",
         action="store_true",
-        help="leave out unreadable images; OUT/skipped.jsonl lists them",
+        help="leave out unreadable images",
     )
 
 
 def _encode(command):
     _source(command)
+    command.add_argument("--json", action="store_true", help=_JSON)
     command.add_argument("out", help="folder to write or to resume, here or in an object store")
     command.add_argument(
         "--dtype",

@@ -194,7 +194,7 @@ def test_the_command_encodes_by_a_runner(photos, expected, tmp_path, capsys):
     out = str(tmp_path / "parts")
     runner = ["--runner", "DirectRunner", "--dtype", "float16", "--shard-size", "20"]
     main(["encode", str(photos), out, "--model", PRESET, *runner])
-    assert "32 items in 2 parts, 0 cannot be read" in capsys.readouterr().out
+    assert "32 seen, 32 taken, 0 left" in capsys.readouterr().out
     whole = Collection(out).whole()
     for name, values in zip(whole.names, whole.arrays["mean"], strict=True):
         np.testing.assert_allclose(values, expected[name], rtol=2e-3, atol=2e-3)

@@ -118,7 +118,7 @@ def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype):
         found = parts.read_part(path)
         stored = (["a", "ä", "c"], ["1", "3", "4"], [["d", "why", "2"]])
         assert parts.read_names(path) == stored
-        assert parts.read_notes(path) == (3, [["d", "why", "2"]])
+        assert parts.read_notes(path) == (3, [["d", "why", "2"]], {})
         assert found.arrays.keys() == arrays.keys()
         for key, values in arrays.items():
             expected = values if key == "mask" else values.astype(dtype)

@@ -87,7 +87,7 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     gallery = sources.load(folder=photos, captions=words, cache=tmp_path / "cache")
     assert len(gallery.image_names) == 6
     assert gallery.captions == ["a red bird", "a bird with <b>black</b> wings"]
-    assert "1 of 7 images cannot be read" in capsys.readouterr().out
+    assert "8 seen, 6 taken, 2 left (1 .txt, 1 cannot be read)" in capsys.readouterr().out
     assert gallery.describe(0) == gallery.image_names[0]
     assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
     assert gallery.noun == "picture"

@@ -1,8 +1,10 @@
 """Indexes that follow their source: new, changed and removed items, and a model replaced."""
 
+import io
 import json
 import os
 import shutil
+import sys
 
 import keras
 import numpy as np
@@ -12,6 +14,7 @@ from PIL import Image
 import zoo
 from colour_model import with_words
 from halo_zoo.search import main
+from zoo import collection
 from zoo.collection import Collection, encoding
 from zoo.errors import InputError
 from zoo.search import built
@@ -192,10 +195,11 @@ def test_hidden_and_excluded_files_are_left_out_and_counted(model_folder, photos
     out = tmp_path / "out"
     build(model_folder, photos, out, "--exclude", "raw/", "--exclude", "*_small.png")
     assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
-    assert "left out 7 files: 4 hidden, 3 excluded" in capsys.readouterr().out
+    said = f"{out}: 10 seen, 3 taken, 7 left (4 hidden, 3 excluded); see {out / 'skipped.jsonl'}"
+    assert said in capsys.readouterr().out
     main(["update", str(out)])
     assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
-    main(["update", str(out), "--exclude", "[bd]*.png"])
+    main(["update", str(out), "--yes", "--exclude", "[bd]*.png"])
     assert list(vectors(out)) == ["deep/raw/x.png", "f.png", "raw/x.png"]
     with pytest.raises(InputError, match="--exclude is of a folder of pictures"):
         build(model_folder, photos, tmp_path / "o", "--captions", "--exclude", "a")
@@ -206,8 +210,8 @@ def test_skip_bad_counts_and_lists_what_it_leaves_out(model_folder, photos, tmp_
     (photos / "c.png").write_bytes((photos / "b.png").read_bytes()[:-20])
     (photos / "e.png").write_bytes(b"")
     build(model_folder, photos, out, "--skip-bad")
-    last = capsys.readouterr().out.strip().splitlines()[-1]
-    assert last == f"{out}: 2 of 5 items cannot be read, see {out / 'skipped.jsonl'}"
+    said = f"{out}: 5 seen, 3 taken, 2 left (2 cannot be read); see {out / 'skipped.jsonl'}"
+    assert said in capsys.readouterr().out
     rows = [json.loads(line) for line in (out / "skipped.jsonl").read_text().splitlines()]
     assert [(row["where"], row["why"]) for row in rows] == [
         ("c.png", "a damaged image"),
@@ -216,5 +220,67 @@ def test_skip_bad_counts_and_lists_what_it_leaves_out(model_folder, photos, tmp_
     assert all(row.keys() == {"data", "kind", "where", "why"} for row in rows)
     paint(photos, c=(1, 2, 3), e=(3, 2, 1))
     main(["update", str(out)])
-    assert "cannot be read" not in capsys.readouterr().out
+    assert "5 seen, 5 taken, 0 left\n" in capsys.readouterr().out
     assert (out / "skipped.jsonl").read_text() == ""
+
+
+def _closed(photos, monkeypatch):
+    real = os.scandir
+
+    def scandir(path):
+        if os.path.basename(path) == "shut":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)  # a superuser may enter every folder
+
+
+@pytest.mark.parametrize(
+    ("make", "left"),
+    [
+        (lambda p, _: (p / "l").symlink_to(p / "d.png"), {"no suffix": 1}),
+        (lambda p, _: (p / "l.png").symlink_to(p / "gone.png"), {"broken link": 1}),
+        (lambda p, _: (p / "l.png").symlink_to(p / "l.png"), {"broken link": 1}),
+        (lambda p, _: (p / "l").symlink_to(p), {"link to a folder": 1}),
+        (lambda p, _: os.mkfifo(p / "l.png"), {"not a file": 1}),
+        (lambda p, _: (p / "shut").mkdir() or _closed(p, _), {"permission denied": 1}),
+        (lambda p, _: [(p / n).write_bytes(b"") for n in ("a.tar", "b.TAR")], {".tar": 2}),
+        (lambda p, _: (p / "\n.\u2028").write_bytes(b""), {".\\u2028": 1}),
+        (lambda p, _: (p / "@eaDir").mkdir() or (p / "@eaDir/a").touch(), {"hidden": 1}),
+    ],
+)
+def test_what_is_not_taken_is_counted_and_named(photos, make, left, monkeypatch):
+    make(photos, monkeypatch)
+    items = collection.pictures(photos)
+    assert (items.names, items.left) == (["b.png", "d.png", "f.png"], left)
+    assert items.seen == len(items) + len(items.others) == 3 + sum(left.values())
+    for path in photos.glob("*.png"):
+        path.unlink()
+    with pytest.raises(InputError, match="holds no image .* taken, .* left"):
+        collection.pictures(photos)
+
+
+def test_an_update_asks_before_it_drops_more_than_half(
+    model_folder, photos, tmp_path, capsys, monkeypatch
+):
+    out = tmp_path / "out"
+    build(model_folder, photos, out)
+    (photos / "notes.txt").touch()
+    for name in "bd":
+        (photos / f"{name}.png").rename(tmp_path / name)
+    for refused in (["update", str(out)], ["update", str(out), str(photos)]):
+        with pytest.raises(InputError, match="2 of 3 items are not in .*; drop them with --yes"):
+            main(refused)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    sys.stdin.isatty = lambda: True
+    with pytest.raises(InputError, match="nothing was changed"):
+        main(["update", str(out)])
+    assert len(vectors(out)) == 3
+    capsys.readouterr()
+    main(["update", str(out), "--yes", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"seen": 2, "taken": 1, "left": {".txt": 1}, "items": 1}
+    (photos / "f.png").unlink()
+    with pytest.raises(InputError, match="holds no image"):
+        main(["update", str(out), "--yes"])
+    assert list(vectors(out)) == ["f.png"]

@@ -126,7 +126,7 @@ def check_path(value: Any, said: str) -> None:
 
 def check_source(source: Any, captions: bool = False, column: str | None = None) -> None:
     """Raises InputError where a local source, which is there, holds nothing to encode."""
-    from zoo.files import decoding, tables, vector_files  # here: a question has no source
+    from zoo.files import decoding, folders, tables, vector_files  # here: a question has no source
 
     path, side = vector_files.located(source)[0], "captions" if captions else "images"
     if not path.exists():  # an address
@@ -138,9 +138,8 @@ def check_source(source: Any, captions: bool = False, column: str | None = None)
         if row is None:
             raise InputError(f"{source}: has no rows")
     elif path.is_dir() and not captions:
-        found = (one for one in path.rglob("*") if one.suffix.lower() in decoding.SUFFIXES)
-        if next(found, None) is None:
-            raise InputError(f"{source}: holds no image ({', '.join(decoding.SUFFIXES)})")
+        if not any(one.suffix.lower() in decoding.SUFFIXES for one in path.rglob("*")):
+            raise InputError(folders.no_image(source, folders.pictures_in(path)[1]))
 
 
 def check_model(name: Any) -> None:

@@ -6,6 +6,7 @@ and times of its files, so a second run encodes what is missing or has changed.
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import io
@@ -108,9 +109,10 @@ def encode_on(
         _ = pipeline | beam.Create(new, reshuffle=True) | beam.ParDo(encode)
         pipeline.run().wait_until_finish()
     notes = [parts.read_notes(f"{folder}/{unit.part}") for unit in units]
-    files = [{"file": u.part, "items": count} for u, (count, _) in zip(units, notes, strict=True)]
-    rejected = [(name, reason) for _, found in notes for name, reason, _ in found]
-    taken = range(sum(count for count, _ in notes))
+    files = [{"file": u.part, "items": n} for u, (n, *_) in zip(units, notes, strict=True)]
+    rejected = [(name, reason) for _, found, _ in notes for name, reason, _ in found]
+    taken = range(sum(count for count, *_ in notes))
+    left = dict(sum((Counter(others) for *_, others in notes), Counter(left)))
     seen = len(taken) + len(rejected) + sum(left.values())
     ended = {**manifest, **outcome(files, taken, rejected, seen, left)}
     with _written(f"{folder}/{MANIFEST}") as file:
@@ -134,15 +136,16 @@ class Encode(beam.DoFn):
 
 def encode_unit(tower: Tower, unit: Unit) -> Encoded:
     """What became of the items of a unit."""
-    kind, found = PICTURES if tower.side == "images" else TEXTS, []
-    contents = members_of(unit.paths[0], kind) if unit.paths[0].endswith(_TAR) else _of_files(unit)
+    kind, found, left = PICTURES if tower.side == "images" else TEXTS, [], Counter()
+    is_tar = unit.paths[0].endswith(_TAR)
+    contents = members_of(unit.paths[0], kind, left) if is_tar else _of_files(unit)
     while batch := list(itertools.islice(contents, _AT_ONCE * tower.batch_size)):
         bad = [(name, reason) for name, _, reason in batch if reason is not None]
         found.append(Encoded([], {}, None, bad))
         if good := [(name, value) for name, value, reason in batch if reason is None]:
             names, values = zip(*good, strict=True)
             found.append(encode_items(tower, Items(kind, names, values, names)))
-    return parts.merged(found)
+    return dataclasses.replace(parts.merged(found), left=dict(left))
 
 
 def check_flags(flags: Sequence[str]) -> None:

@@ -30,12 +30,14 @@ class Encoded:
         arrays: their embedding, a dict of arrays with `len(names)` rows; empty if there is none.
         uncertainty: float32 `(len(names),)`, or None of points.
         rejected: `(name, reason)` of every item that was not, in order.
+        left: how many other members an archive has, by reason.
     """
 
     names: list[str]
     arrays: dict[str, np.ndarray]
     uncertainty: np.ndarray | None = None
     rejected: list[tuple[str, str]] = field(default_factory=list)
+    left: dict[str, int] = field(default_factory=dict)
 
     def take(self, rows: Any) -> "Encoded":
         """Some of the items, by numbers."""
@@ -78,6 +80,7 @@ def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = No
     notes = {
         "shapes": {key: values.shape[1:] for key, values in encoded.arrays.items()},
         "rejected": [(*rejected, stamp) for rejected, stamp in pairs],
+        "left": encoded.left,
     }
     table = arrow.table(columns).replace_schema_metadata({_NOTES: json.dumps(notes)})
     # Vectors do not get smaller.
@@ -92,13 +95,14 @@ def _stamps(names, items):
     return [next(stamp for own, stamp in rest if own == name) for name in names]
 
 
-def read_notes(path: Any) -> tuple[int, list[list[str]]]:
-    """How many items a part has, and its rejected ones, out of the file's last bytes."""
+def read_notes(path: Any) -> tuple[int, list[list[str]], dict[str, int]]:
+    """How many items a part has, its rejected ones, and what an archive has besides, by reason."""
     parquet = require("pyarrow.parquet", extra="search")
     try:
         with open_file(path) as file:
             metadata = parquet.ParquetFile(file).metadata
-            return metadata.num_rows, json.loads(metadata.metadata[_NOTES])["rejected"]
+            notes = json.loads(metadata.metadata[_NOTES])
+            return metadata.num_rows, notes["rejected"], notes.get("left", {})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: {_not_a_part(error)}") from error
 

@@ -3,13 +3,14 @@
 import dataclasses
 import os
 import tarfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from zoo.errors import InputError, require
 from zoo.files.decoding import SUFFIXES
-from zoo.files.folders import is_hidden, pictures_in, printable
+from zoo.files.folders import HIDDEN, by_reason, is_hidden, no_image, pictures_in, printable
 from zoo.files.tables import SEPARATORS, read_table
 from zoo.files.text_files import existing_folder, portable, read_lines
 from zoo.files.vector_files import located, read_vectors
@@ -32,24 +33,29 @@ class Items:
         values: paths or the bytes of files, texts, or numbers of rows.
         stamps: size and time of change of each one's file; a name and an equal stamp are an item
             that is encoded already.
-        left: how many files were left out, by reason.
         path: the file of vectors.
+        others: `(name, why)` of what the source holds besides.
     """
 
     kind: str
     names: Sequence[str]
     values: Sequence[Any]
     stamps: Sequence[str]
-    left: dict[str, int] = dataclasses.field(default_factory=dict)
     path: Any = None
+    others: Sequence[tuple[str, str]] = ()
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
+    def left(self) -> dict[str, int]:
+        """How many files were left out, by reason."""
+        return by_reason(self.others)
+
+    @property
     def seen(self) -> int:
         """How many items and other files the source holds."""
-        return len(self) + sum(self.left.values())
+        return len(self) + len(self.others)
 
     def take(self, rows: Sequence[int]) -> "Items":
         """Some of the items; nothing is left of them."""
@@ -97,7 +103,7 @@ def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) ->
     Raises:
         InputError: if there is none.
     """
-    left = {}
+    others = []
     if isinstance(source, (list, tuple)):
         names, paths = list(map(str, source)), list(map(str, source))
     elif (source := Path(source).expanduser()).suffix in SEPARATORS:
@@ -105,12 +111,13 @@ def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) ->
         paths = [str(source.parent / name) for name in names]
     else:
         folder = existing_folder(source, "folder of images, or CSV or TSV file")
-        found, left = pictures_in(folder, exclude)
+        found, others = pictures_in(folder, exclude)
         names = [path.relative_to(folder).as_posix() for path in found]
         paths = [str(path) for path in found]
     if not paths:
-        raise InputError(f"{source}: holds no image ({', '.join(SUFFIXES)})")
-    return Items(PICTURES, list(map(printable, names)), paths, list(map(_stamp, paths)), left)
+        raise InputError(no_image(source, others))
+    stamps = list(map(_stamp, paths))
+    return Items(PICTURES, list(map(printable, names)), paths, stamps, others=others)
 
 
 def captions(source: Any, column: str = "caption") -> Items:
@@ -141,15 +148,23 @@ def vectors(source: Any, side: str = "images", names: Sequence[str] | None = Non
     return Items(ROWS, list(map(str, names)), range(total), [stamp] * total, path=str(source))
 
 
-def members_of(path: Any, kind: str) -> Iterator[tuple[str, Any, str | None]]:
-    """`(name, contents, None)` of a tar's pictures, by suffix, or `.txt` texts; of others `(name,
-    None, why not)`, which also ends a tar that is cut."""
+def members_of(path: Any, kind: str, left: Counter[str]) -> Iterator[tuple[str, Any, str | None]]:
+    """`(name, contents, None)` of a tar's pictures, by suffix, or `.txt` texts; of bad ones `(name,
+    None, why not)`, which also ends a tar that is cut. Other members are counted in `left`."""
     wanted, count = SUFFIXES if kind == PICTURES else (".txt",), 0
     try:
         with open_file(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
             for member in archive:
                 name, suffix = member.name, PurePosixPath(member.name).suffix.lower()
-                if member.isfile() and suffix in wanted and not is_hidden(name.removeprefix("./")):
+                if member.isdir():
+                    continue
+                if not member.isfile():
+                    left["link" if member.islnk() or member.issym() else "not a file"] += 1
+                elif is_hidden(name.removeprefix("./")):
+                    left[HIDDEN] += 1
+                elif suffix not in wanted:
+                    left[printable(suffix) or "no suffix"] += 1
+                else:
                     contents, count = archive.extractfile(member).read(), count + 1
                     yield printable(name), *_checked(contents, kind)
             file.seek(-1024, os.SEEK_END)  # `tarfile` stops at half a header as at the end

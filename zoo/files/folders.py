@@ -4,8 +4,9 @@ import fnmatch
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from zoo.files.decoding import SUFFIXES
 
@@ -20,23 +21,54 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of 
 
 def pictures_in(
     folder: str | os.PathLike, exclude: Sequence[str] = ()
-) -> tuple[list[Path], dict[str, int]]:
+) -> tuple[list[Path], list[tuple[str, str]]]:
     """The pictures below a folder by suffix, sorted, without hidden ones and those that `exclude`
-    matches; and how many files were left out, by suffix, `HIDDEN` or `EXCLUDED`."""
-    folder, found, others = Path(folder), [], Counter()
-    for path in sorted(folder.rglob("*")):
-        name, suffix = path.relative_to(folder).as_posix(), path.suffix.lower()
-        if not path.is_file():
-            continue
-        if is_hidden(name):
-            others[HIDDEN] += suffix in SUFFIXES
-        elif matches(name, exclude):
-            others[EXCLUDED] += 1
-        elif suffix in SUFFIXES:
-            found.append(path)
-        else:
-            others[printable(suffix) or "no suffix"] += 1
-    return found, {kind: count for kind, count in others.most_common() if count}
+    matches; and `(name, why)` of every file, link and closed folder that was left out."""
+    folder, found, others = Path(folder), [], []
+
+    def closed(error):
+        others.append((_below(error.filename), (error.strerror or "cannot be read").lower()))
+
+    def _below(path):
+        return Path(path).relative_to(folder).as_posix()
+
+    for where, folders, files in os.walk(folder, onerror=closed):
+        for path in (Path(where, name) for name in (*files, *folders)):
+            name, suffix = _below(path), path.suffix.lower()
+            if path.is_dir():
+                if path.is_symlink():
+                    others.append((name, "link to a folder"))
+            elif is_hidden(name):
+                others.append((name, HIDDEN))
+            elif matches(name, exclude):
+                others.append((name, EXCLUDED))
+            elif not path.is_file():
+                others.append((name, "broken link" if path.is_symlink() else "not a file"))
+            elif suffix in SUFFIXES:
+                found.append(path)
+            else:
+                others.append((name, printable(suffix) or "no suffix"))
+    return sorted(found), sorted((printable(name), why) for name, why in others)
+
+
+def by_reason(others: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """How many `(name, why)` there are, by why."""
+    return dict(Counter(why for _, why in others).most_common())
+
+
+def counted(count: Mapping[str, Any]) -> str:
+    """`{"seen", "taken", "left": {why: how many}}` in words."""
+    kinds = ", ".join(f"{number:,} {why}" for why, number in count["left"].items())
+    left = f"{sum(count['left'].values()):,} left" + (f" ({kinds})" if kinds else "")
+    return f"{count['seen']:,} seen, {count['taken']:,} taken, {left}"
+
+
+def no_image(source: Any, others: Sequence[tuple[str, str]] = ()) -> str:
+    """What to say of a source without pictures."""
+    left = by_reason(others)
+    found = counted({"seen": len(others), "taken": 0, "left": left})
+    hint = "; `halo search encode --runner` reads tars" if ".tar" in left else ""
+    return f"{source}: holds no image ({', '.join(SUFFIXES)}); {found}{hint}"
 
 
 def is_hidden(name: str) -> bool:

@@ -43,6 +43,9 @@ def read_table(path, columns, bad=None, separator=None):
                 f"{path}:1: expected a column {column!r}, found {header or 'none'}"
                 f"{_hint(header, separator)}"
             )
+        if header.count(column) > 1:
+            found = header.count(column)
+            raise InputError(f"{path}:1: expected one column {column!r}, found {found}")
     places = [header.index(column) for column in columns]
     rows = _rows(path, lines, separator, bad)
     next(rows, None)

@@ -1,6 +1,8 @@
 """What `halo search` does, a function for each of its commands; the flags: `halo_zoo.search`."""
 
+import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import numpy as np
 from zoo import collection, similarities
 from zoo.cli.bounds import absolute
 from zoo.collection.encoding import continues
+from zoo.collection.parts import MANIFEST
 from zoo.collection.sources import PICTURES, is_remote
 from zoo.data import captioned_folder
 from zoo.data.loaders import packaged_photos
@@ -16,7 +19,9 @@ from zoo.evaluation import probes_of
 from zoo.evaluation.gallery import MOST_ITEMS
 from zoo.evaluation.probes import with_own
 from zoo.files.atomic import write_text
+from zoo.files.folders import counted
 from zoo.files.vector_files import read_column
+from zoo.files.written import Written
 from zoo.models import Tower
 from zoo.models.presets import from_preset, preset_folder, shown_pictures
 from zoo.models.tower import weights_sha256
@@ -35,9 +40,10 @@ _REMEMBERED = (
 
 def encode(options):
     """Encodes into parts, here or by a runner of Beam's."""
-    tower = _tower(options)
+    tower, items = _tower(options), None
     if options.runner is None:
-        found = _encoded(options, tower, _items(options, tower), options.out, options.dtype)
+        items = _items(options, tower)
+        found = _encoded(options, tower, items, options.out, options.dtype)
     else:
         require("apache_beam", extra="beam")
         from zoo.collection.beam import encode_on
@@ -48,8 +54,7 @@ def encode(options):
         sizes = options.dtype, options.batch_size, options.shard_size, options.beam_flags
         what = source, model, tower.side, options.out, _identity(options, tower)
         found = encode_on(options.runner, *what, *sizes)
-    counts = f"{len(found):,} items in {len(found.parts):,} parts"
-    print(f"{options.out}: {counts}, {len(found.rejected()):,} cannot be read")
+    _tell_count(options, found, None if options.runner else Written(options.out, MANIFEST), items)
 
 
 def index(options):
@@ -59,6 +64,7 @@ def index(options):
     options.model = absolute(options.model or parts.manifest["model"])
     options.captions = parts.manifest["side"] == "captions"
     with built.locked(options.out) as written:
+        _tell_count(options, parts)
         _index(options, written, parts)
 
 
@@ -78,11 +84,13 @@ def build(options):
     _name_training(options, items)
     identity = _identity(options, tower)
     with built.locked(options.out) as written:
+        _agree(options, written, items.names)
         folder = built.parts_for(written, lambda folder: continues(folder, identity))
         parts = _encoded(options, tower, items, folder)
+        _agree(options, written, set(items.names) - {name for name, _ in parts.rejected()})
         made = {name: getattr(options, name) for name in _REMEMBERED}
+        _tell_count(options, parts, written, items)
         _index(options, written, parts, made, tower.model)
-        _tell_skipped(written, parts)
 
 
 def update(options):
@@ -99,18 +107,42 @@ def update(options):
     build(options)
 
 
-def _tell_skipped(written, parts):
-    """Lists the items that could not be read, and prints how many."""
-    rows = [
-        json.dumps({"data": "items", "kind": "bad items", "where": name, "why": reason})
-        for name, reason in parts.rejected()
-    ]
-    path = written.folder / built.SKIPPED
-    written.claim(path.name)
-    write_text(path, "".join(f"{row}\n" for row in rows))
-    if rows:
-        total = len(parts) + len(rows)
-        print(f"{written.folder}: {len(rows):,} of {total:,} items cannot be read, see {path}")
+def _agree(options, written, names):
+    """Asks before more than half of what the source gave is dropped, as of a disk not mounted."""
+    setup = written.content
+    is_same = (setup.get("build") or {}).get("source") == options.source
+    if options.yes or not isinstance(setup.get("index"), str):
+        return
+    if options.command != "update" and not is_same:  # which the user has said
+        return
+    before = set((built.names_in(options.out / setup["index"]) or {}).values())
+    gone = len(before.difference(names))
+    if 2 * gone <= len(before):
+        return
+    said = f"{options.out}: {gone:,} of {len(before):,} items are not in {options.source} any more"
+    if not sys.stdin.isatty():
+        raise InputError(f"{said}; drop them with --yes")
+    print(f"{said}. Drop them? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError(f"{options.out}: nothing was changed")
+    options.yes = True
+
+
+def _tell_count(options, parts, written=None, items=None):
+    """Prints what was seen, taken and left, and lists what was left."""
+    count, listed = parts.manifest["count"], ""
+    if written is not None:
+        bad = [("bad items", name, why) for name, why in parts.rejected()]
+        bad += [("other files", name, why) for name, why in items.others]
+        rows = [
+            json.dumps({"data": "items", "kind": kind, "where": name, "why": why})
+            for kind, name, why in bad
+        ]
+        written.claim(built.SKIPPED)
+        write_text(written.folder / built.SKIPPED, "".join(f"{row}\n" for row in rows))
+        listed = f"; see {written.folder / built.SKIPPED}" if rows else ""
+    print(f"{options.out}: {counted(count)}{listed}")
+    options.said.update(count)
 
 
 def _name_training(options, items):
@@ -158,18 +190,15 @@ def _identity(options, tower):
 
 
 def _items(options, tower):
-    """The items of the source; says what is left out."""
+    """The items of the source."""
     if is_remote(options.source):
         raise InputError(f"{options.source}: an object store is read by `encode --runner` only")
     names = None if options.names is None else list(map(str, read_column(options.names)))
     more = options.column, names, tower.reads == "vectors", options.exclude or ()
     items = collection.read_source(options.source, tower.side, *more)
     # The other files of the package's own folder are ours too.
-    if items.left and Path(options.source) != packaged_photos.FOLDER.resolve():
-        kinds = ", ".join(f"{count:,} {suffix}" for suffix, count in items.left.items())
-        count = sum(items.left.values())
-        print(f"left out {count:,} {'file' if count == 1 else 'files'}: {kinds}")
-    return items
+    is_ours = Path(options.source) == packaged_photos.FOLDER.resolve()
+    return dataclasses.replace(items, others=()) if is_ours else items
 
 
 def _encoded(options, tower, items, folder, dtype="float32"):
@@ -217,6 +246,7 @@ def _index(options, written, parts, made=None, model=None):
     towers, why_not = write_towers(written, model, index, sha256, resizing)
     retriever.write(written, {**setup, "towers": towers})
     print(f"{out}: {len(index):,} items")
+    options.said["items"] = len(index)
     if index.hubs is not None and gain is not None:
         print(f"{out}: {gain}")
     print(f"{out}: {_calibrated(retriever)}")

@@ -83,7 +83,7 @@ def load(
         try:
             stored = towers(setup)
             index = load_index(folder, None if stored is None else scoring.Portable)
-            found = setup, _names(folder), index, beside(folder), stored
+            found = setup, names_in(folder), index, beside(folder), stored
         except (InputError, OSError):
             if read_setup(out) == setup:
                 raise
@@ -176,7 +176,8 @@ def _numbered(stem, number):
     return stem if number == 1 else f"{stem}-{number}"
 
 
-def _names(folder):
+def names_in(folder: Path) -> dict[int, str] | None:
+    """What the items of an index in a folder are called, by id."""
     if not (folder / NAMES).is_file():
         return None
     try:
