@@ -21,8 +21,10 @@ import tempfile
 from pathlib import Path
 
 from zoo.cli import OneLineParser, program, run
-from zoo.cli.bounds import check_model, check_path
+from zoo.cli.bounds import TOKEN, check_model, check_path
 from zoo.errors import InputError, require
+
+_TOLD = 128 + signal.SIGTERM  # the exit code of who was told to end
 
 
 def main(argv=None):
@@ -33,11 +35,13 @@ def main(argv=None):
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     require("gradio", extra="demo")
     require("plotly", extra="demo")
-    with _private_folder():
-        from demo import page
+    with _ending_at_once(), _private_folder():
+        from demo import limits, page
 
-        built = page.build(_shown(options))
-        page.launch(built, options.host, options.port, options.allowed_host, options.root_path)
+        with contextlib.closing(limits.DECODERS):  # else a picture under way delays the end
+            built = page.build(_shown(options))
+            names = options.allowed_host, options.root_path, options.token
+            page.launch(built, options.host, options.port, *names)
 
 
 def _shown(options):
@@ -63,11 +67,22 @@ def _shown(options):
 
 
 @contextlib.contextmanager
+def _ending_at_once():
+    """Ends the process after the block at SIGTERM, for which Gradio's threads would wait."""
+    try:
+        yield
+    except SystemExit as error:
+        if error.code == _TOLD:
+            os._exit(_TOLD)
+        raise
+
+
+@contextlib.contextmanager
 def _private_folder():
     """Gradio's folder of temporary files, for the block alone; it goes at SIGTERM too."""
     # Gradio serves all of it, and by default all its pages on the machine share one.
     before = os.environ.get("GRADIO_TEMP_DIR")
-    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl+C does
+    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TOLD))  # as Ctrl+C does
     try:
         with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
             os.environ["GRADIO_TEMP_DIR"] = private
@@ -107,6 +122,7 @@ def _parser():
     parser.add_argument(
         "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"
     )
+    parser.add_argument("--token", **TOKEN)
     parser.add_argument("--root-path", help="path under which a proxy serves it")
     return parser
 

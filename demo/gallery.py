@@ -140,15 +140,15 @@ class Gallery:
             )
         return self.take("captions", [rows[text] for text in texts])
 
-    def pixels(self, contents):
-        """The bytes of a picture as the image encoder is shown it, uint8 `(size, size, 3)`.
+    def pixels(self, picture):
+        """A picture's decoded pixels as the image encoder is shown it, uint8 `(size, size, 3)`.
 
         Raises:
             RefusedError: if the model reads vectors.
         """
         if not self.reads_words:
             raise RefusedError("This run reads vectors and no pictures.")
-        return self.towers["images"].fitted(contents)
+        return self.towers["images"].fitted(picture)
 
     def of_pixels(self, pictures):
         """The embedding of pictures as `pixels` returns them."""

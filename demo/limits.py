@@ -1,18 +1,20 @@
 """What a query may be: sizes of texts and uploads. What is refused is refused in a sentence."""
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
 
-from zoo.files.decoding import why_unreadable
-from zoo.retriever.sent_pictures import MAX_PIXELS
+import numpy as np
+
+from zoo.errors import InputError
+from zoo.retriever.sent_pictures import Decoders
 
 MAX_BYTES = 10 * 2**20
 MAX_CHARACTERS = 400
 MAX_WORDS = 60
 MAX_RESULTS = 24
 MAX_PHOTOS = 200
-# Each picture takes much memory while it is decoded, and every thread would keep some of it.
-_DECODER = ThreadPoolExecutor(1, "picture")
+DECODERS = Decoders()
+_TURN = threading.Lock()  # each picture takes much memory while it is resized
 
 
 class RefusedError(ValueError):
@@ -38,8 +40,8 @@ def text(value):
     return value
 
 
-def picture(path, read=bytes):
-    """What `read` makes of the bytes of an uploaded picture; one at a time, as `halo search serve`.
+def picture(path, read=np.asarray):
+    """What `read` makes of the pixels of an uploaded picture; one at a time, as in `serve`.
 
     Raises:
         RefusedError: if it is no picture, damaged, or too large in bytes or pixels.
@@ -56,14 +58,12 @@ def picture(path, read=bytes):
         contents = path.read_bytes()
     except OSError:
         raise RefusedError("That file cannot be read.") from None
-    return _DECODER.submit(_read, contents, read).result()
-
-
-def _read(contents, read):
-    reason = why_unreadable(contents, MAX_PIXELS)
-    if reason is not None:
-        raise RefusedError(f"That image cannot be used: {reason}.")
-    return read(contents)
+    try:
+        pixels = DECODERS.decoded(contents)
+    except InputError as error:
+        raise RefusedError(f"That image cannot be used: {error}.") from None
+    with _TURN:
+        return read(pixels)
 
 
 def whole(value, name, least, most):

@@ -16,10 +16,11 @@ from demo import (
 from demo.events import gr, guard_uploads
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import Service
-from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, hosts_of
+from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, Token, hosts_of
 
 _HERE = Path(__file__).parent
 _SESSIONS = 500  # visitors whose state is kept: 0.2 MB each, and their photos; Gradio's 10,000
+STARTUP = "/gradio_api/startup-events"
 MAX_BODY, UPLOAD = 2**20, "/gradio_api/upload"  # bytes of a request that is no upload
 _SYSTEM_FONTS = ("ui-sans-serif", "system-ui", "sans-serif")
 
@@ -53,7 +54,14 @@ def build(gallery):
 
 
 def launch(
-    page, host="127.0.0.1", port=None, allowed_hosts=(), root_path=None, wait=True, quiet=False
+    page,
+    host="127.0.0.1",
+    port=None,
+    allowed_hosts=(),
+    root_path=None,
+    token=None,
+    wait=True,
+    quiet=False,
 ):
     """Serves a page of `build` and returns its address.
 
@@ -65,6 +73,8 @@ def launch(
         Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
         Middleware(BoundedBody, most=MAX_BODY, but=(UPLOAD,)),  # which `max_file_size` bounds
     ]
+    if token is not None:  # the start asks for that path itself
+        limits.append(Middleware(Token, token=token, but=(STARTUP,)))
     _, address, _ = page.launch(
         server_name=host,
         server_port=port,

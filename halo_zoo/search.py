@@ -35,6 +35,7 @@ from zoo.cli import OneLineParser, naming
 from zoo.cli.bounds import (
     DTYPES,
     SIMILARITIES,
+    TOKEN,
     check_index,
     check_model,
     check_path,
@@ -155,6 +156,7 @@ def parser():
     serve.add_argument(
         "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"
     )
+    serve.add_argument("--token", **TOKEN)
     serve.add_argument("--root-path", default="", help="path under which a proxy serves it")
     serve.add_argument("--model", help=_MOVED)
     return whole

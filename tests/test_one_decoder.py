@@ -90,7 +90,9 @@ def _by_search(tower, path):
 
 
 def _by_http(tower, path):
-    return tower.fitted(picture_of(base64.b64encode(path.read_bytes()).decode()))
+    from demo.limits import DECODERS
+
+    return tower.fitted(picture_of(base64.b64encode(path.read_bytes()).decode(), DECODERS))
 
 
 def _by_demo(tower, path):

@@ -145,10 +145,10 @@ def test_a_picture_asks_as_the_retriever_is_asked(retriever, text):
 
 
 def test_pictures_wait_for_their_turn_and_keep_no_question_out(retriever, monkeypatch):
-    """One is decoded at a time, off the event loop; of too many the last are refused."""
+    """A few are decoded at a time, off the event loop; of too many the last are refused."""
     at_once, most = [], []
 
-    def slow(text):
+    def slow(text, decoders):
         at_once.append(text)
         most.append(len(at_once))
         time.sleep(0.05)
@@ -164,7 +164,7 @@ def test_pictures_wait_for_their_turn_and_keep_no_question_out(retriever, monkey
         ("POST", "/ask", {"json": {"question": "a bird"}}),
     )
     assert sorted(one.status_code for one in pictures) == [200] * 5 + [503] * 3
-    assert max(most) == 1
+    assert max(most) <= server.PROCESSES
     assert question.status_code == 200
     refused = next(one for one in pictures if one.status_code == 503)
     assert "too many pictures wait" in refused.json()["error"]

@@ -256,7 +256,7 @@ def test_what_is_not_taken_is_counted_and_named(photos, make, left, monkeypatch)
     assert items.seen == len(items) + len(items.others) == 3 + sum(left.values())
     for path in photos.glob("*.png"):
         path.unlink()
-    with pytest.raises(InputError, match="holds no image .* taken, .* left"):
+    with pytest.raises(InputError, match=r"holds no image .* taken, .* left"):
         collection.pictures(photos)
 
 
@@ -269,7 +269,7 @@ def test_an_update_asks_before_it_drops_more_than_half(
     for name in "bd":
         (photos / f"{name}.png").rename(tmp_path / name)
     for refused in (["update", str(out)], ["update", str(out), str(photos)]):
-        with pytest.raises(InputError, match="2 of 3 items are not in .*; drop them with --yes"):
+        with pytest.raises(InputError, match=r"2 of 3 items are not in .*; drop them with --yes"):
             main(refused)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     sys.stdin.isatty = lambda: True

@@ -4,8 +4,10 @@ numbers by their kind, names and defaults of rooms that need TensorFlow, models 
 A name that passes may still be wrong: whatever opens it says so.
 """
 
+import argparse
 import difflib
 import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +44,20 @@ BY_KIND = {
 }
 DTYPES = ("float32", "float16")  # of vectors in shards
 RESAMPLES = 500  # of the bootstrap
+
+
+def _token(value):
+    if not value or not value.isascii() or not value.isprintable() or " " in value:
+        raise argparse.ArgumentTypeError("expected ASCII letters, digits or signs without spaces")
+    return value
+
+
+# `--token` of a server; an argument is seen by who lists processes, a variable is not.
+TOKEN = {
+    "type": _token,
+    "default": os.environ.get("HALO_TOKEN"),
+    "help": "word that clients have to send (default: the environment variable HALO_TOKEN)",
+}
 
 
 class Bounds(NamedTuple):
@@ -138,7 +154,8 @@ def check_source(source: Any, captions: bool = False, column: str | None = None)
         if row is None:
             raise InputError(f"{source}: has no rows")
     elif path.is_dir() and not captions:
-        if not any(one.suffix.lower() in decoding.SUFFIXES for one in path.rglob("*")):
+        found = (one for one in path.rglob("*") if one.suffix.lower() in decoding.SUFFIXES)
+        if next(found, None) is None:
             raise InputError(folders.no_image(source, folders.pictures_in(path)[1]))
 
 

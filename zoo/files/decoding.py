@@ -4,9 +4,13 @@ Training, evaluation, search, the server and the demo read pictures by this. Not
 another program: Pillow opens the formats of `FORMATS` and no other.
 """
 
+import contextlib
 import io
 import math
 import os
+import re
+import resource
+import signal
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,9 +24,14 @@ from zoo.errors import InputError
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
 SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
 MAX_PIXELS = 64_000_000
+# Encoders write ten scans of a progressive JPEG, each of which may visit every pixel; and parts
+# before the pixels of some hundred bytes and more.
+MAX_SCANS, MAX_EXIF, MAX_PARTS = 100, 4, {"JPEG": 100_000, "PNG": 100_000, "GIF": 4_000}
+MAX_RUNS = 2**20  # bytes of a compressed BMP, which Pillow decodes by Python
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _OPENERS = tuple(kind for kind in FORMATS if kind != "MPO")  # Pillow's JPEG plugin opens MPO
-_JPEG = b"\xff\xd8\xff"
+_JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
+_MARKER = re.compile(rb"\xff([^\x00\x01\xff\xd0-\xd7])")  # not one within a scan
 _ORIENTATION = 0x0112  # the EXIF tag
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -46,6 +55,8 @@ _OTHERS = (
     (b"%!PS", 0, "PostScript"),
     (b"8BPS", 0, "PSD"),
 )
+# What a stranger's picture may cost, three times what honest ones of 16 million pixels do.
+_SECONDS, _SECONDS_PER_PIXEL, _MEMORY = 0.4, 1e-7, 2**30
 _BLOCK = 2**24  # numbers of a picture that are float32 at once
 RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, their defaults
 
@@ -74,9 +85,10 @@ def decoded(picture: Any, max_pixels: int = MAX_PIXELS) -> np.ndarray:
 
 def opened(contents: bytes, max_pixels: int = MAX_PIXELS) -> Image.Image:
     """The Pillow image of a file's bytes, its header read and its pixels not yet decoded. Raises
-    InputError if it is of another format than `FORMATS`, or has more pixels."""
+    InputError if it is of another format than `FORMATS`, or has more pixels, scans or parts."""
     if not contents:
         raise InputError("an empty file")
+    _check_work(contents)
     try:
         image = Image.open(io.BytesIO(contents), formats=_OPENERS)
     except Image.DecompressionBombError as error:
@@ -162,6 +174,56 @@ def _of_pillow(image, max_pixels):
     except Exception as error:  # Pillow's plugins raise whatever damage leads them to
         raise InputError("a damaged image") from error
     return _upright(_rgb(image), _orientation(image))
+
+
+def _check_work(contents):
+    """Refuses a file whose parts cost far more time than its pixels; damage ends the count."""
+    is_packed = contents.startswith(b"BM") and contents[30:31] in (b"\1", b"\2")
+    if is_packed and len(contents) > MAX_RUNS:
+        raise InputError(f"a compressed BMP of more than {MAX_RUNS:,} bytes")
+    kind, found = "JPEG", _segments(contents)
+    if not contents.startswith(_JPEG):
+        is_png = contents.startswith(_PNG)
+        kind, found = ("PNG", _chunks(contents)) if is_png else ("GIF", _gif_blocks(contents))
+    most = {"parts": MAX_PARTS[kind], "scans": MAX_SCANS, "EXIF blocks": MAX_EXIF}
+    left = dict(most)
+    for names in found:
+        for name in names:
+            left[name] -= 1
+            if left[name] < 0:
+                raise InputError(f"a {kind} of more than {most[name]:,} {name}")
+
+
+def _segments(contents):
+    at = 2
+    while (found := _MARKER.search(contents, at)) and found[1] != b"\xd9":
+        at = found.end()
+        if found[1] == b"\xda":
+            yield "parts", "scans"
+            continue
+        has_exif = found[1] == b"\xe1" and contents.startswith(b"Exif", at + 2)
+        yield ("parts", "EXIF blocks") if has_exif else ("parts",)
+        at += int.from_bytes(contents[at : at + 2], "big")
+
+
+def _chunks(contents):
+    at = len(_PNG)
+    while at < len(contents):
+        yield ("parts",)
+        at += 12 + int.from_bytes(contents[at : at + 4], "big")
+
+
+def _gif_blocks(contents):
+    """Of the extensions before the first frame."""
+    if not contents.startswith(b"GIF8") or len(contents) < 13:
+        return
+    at = 13 + (3 << (contents[10] & 7) + 1) * (contents[10] >> 7)
+    while contents[at : at + 1] == b"!":
+        at += 2
+        while at < len(contents) and contents[at]:
+            yield ("parts",)
+            at += 1 + contents[at]
+        at += 1
 
 
 def _rgb(image):
@@ -257,3 +319,33 @@ def _weights(before, after):
     weights = np.maximum(0.0, 1.0 - np.abs(places[None] - centres[:, None]) / reach)
     total = weights.sum(axis=1, keepdims=True)
     return (weights / np.where(total > math.ulp(1.0), total, 1.0)).astype(np.float32)
+
+
+def decode_for(connection: int) -> None:
+    """Decodes for the parent process until it closes a `Connection`: bytes, then the most pixels.
+
+    The system ends this process when a picture takes more processor time or memory than an honest
+    one does; nothing of Python is asked, so it works inside of Pillow too.
+    """
+    from multiprocessing.connection import Connection
+
+    parent = Connection(connection)
+    os.nice(5)
+    with contextlib.suppress(ValueError, OSError):  # a system without it
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    with contextlib.suppress(EOFError, OSError):  # the parent has ended
+        while True:
+            contents, max_pixels = parent.recv_bytes(), int(parent.recv_bytes())
+            signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+            try:
+                image = opened(contents, max_pixels)
+                most = _SECONDS + _SECONDS_PER_PIXEL * image.width * image.height
+                signal.setitimer(signal.ITIMER_PROF, most)
+                pixels = decoded(image, max_pixels)
+                said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
+            except (InputError, MemoryError) as error:
+                said = b"", (str(error) or "it takes too much memory").encode()
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            for part in said:
+                parent.send_bytes(part)
+            contents = image = pixels = said = part = None

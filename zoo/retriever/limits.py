@@ -1,6 +1,9 @@
-"""What a server of the zoo adds to uvicorn's and Starlette's limits: a bound on a body."""
+"""What a server of the zoo adds to uvicorn's and Starlette's limits: a body's bound, a token."""
 
 import asyncio
+import base64
+import binascii
+import hmac
 from collections.abc import Sequence
 
 from zoo.errors import require
@@ -8,6 +11,7 @@ from zoo.errors import require
 require("starlette", extra="serve")
 
 from starlette.exceptions import HTTPException  # noqa: E402
+from starlette.responses import JSONResponse  # noqa: E402
 
 MAX_CONNECTIONS = 512  # uvicorn's `limit_concurrency`; the next ones get 503
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -46,3 +50,30 @@ class BoundedBody:
             return await self.app(scope, bounded, send)
         except asyncio.CancelledError:  # the server ends while a client still sends its body
             return None
+
+
+class Token:
+    """ASGI middleware: answers to who sends the token as `Authorization: Bearer TOKEN`, or as the
+    password that a browser asks for; to others 401. Paths in `but` are open."""
+
+    def __init__(self, app, token, but=()):
+        self.app, self.token, self.but = app, token.encode(), but
+
+    async def __call__(self, scope, receive, send):
+        is_open = scope["type"] == "lifespan" or scope.get("path") in self.but
+        if is_open or self._knows(dict(scope["headers"]).get(b"authorization", b"")):
+            return await self.app(scope, receive, send)
+        ask = {"WWW-Authenticate": 'Basic realm="Halo Zoo: the token is the password"'}
+        said = {"error": "expected the token: Authorization: Bearer TOKEN"}
+        return await JSONResponse(said, 401, ask)(scope, receive, send)
+
+    def _knows(self, header):
+        kind, _, given = header.partition(b" ")
+        if kind.lower() == b"basic":
+            try:
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except binascii.Error:
+                return False
+        elif kind.lower() != b"bearer":
+            return False
+        return hmac.compare_digest(given.strip(), self.token)

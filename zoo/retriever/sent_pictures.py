@@ -1,26 +1,99 @@
-"""Pictures that come as text: base64, wrapped or not, padded or not, or a data: URL."""
+"""Pictures of strangers: base64 or a data: URL of them, decoded in processes that can be ended."""
 
 import base64
 import binascii
+import os
+import queue
 import re
+import subprocess
+import sys
+import threading
+from multiprocessing import Pipe
 
 import numpy as np
 
 from zoo.errors import InputError
-from zoo.files.decoding import decoded
 
 MAX_PIXELS = 16_000_000  # some 150 MB while it is decoded and resized
+PROCESSES = 3  # more than cores: one picture that takes long keeps no others waiting
+_WORK = "import sys; from zoo.files.decoding import decode_for; decode_for(int(sys.argv[1]))"
+_LONG = 60  # seconds after which a process is ended in any case
 _EXPECTED = "image: expected the base64 of a picture's file, or a data: URL of one"
 _URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.I)
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
-def picture_of(text: str) -> np.ndarray:
+class Decoders:
+    """Decodes in processes of their own, which the first picture starts. `decode_for` bounds what a
+    picture costs; `close` ends them, whatever they do."""
+
+    def __init__(self):
+        self._free, self._all, self._lock = queue.SimpleQueue(), None, threading.Lock()
+        self._closed = False
+
+    def decoded(self, contents: bytes) -> np.ndarray:
+        """As of `zoo.files.decoding`, of at most `MAX_PIXELS`; waits for a free process."""
+        with self._lock:
+            if self._all is None:
+                self._all = []
+                for _ in range(PROCESSES):
+                    self._start()
+        worker = self._free.get()
+        try:
+            if self._closed:
+                raise EOFError
+            shape, pixels = worker.ask(contents)
+        except (EOFError, OSError):
+            worker.end()
+            self._start() if not self._closed else self._free.put(worker)
+            raise InputError("it takes too long to decode") from None
+        self._free.put(worker)
+        if not shape:
+            raise InputError(pixels.decode())
+        return np.frombuffer(pixels, np.uint8).reshape(np.frombuffer(shape, np.int64))
+
+    def _start(self):
+        worker = _Worker()
+        self._all.append(worker)
+        self._free.put(worker)
+
+    def close(self) -> None:
+        """Ends the processes; who waits for one gets an InputError."""
+        self._closed = True
+        for worker in self._all or ():
+            worker.process.kill()
+
+
+class _Worker:
+    def __init__(self):
+        self._pipe, theirs = Pipe()
+        path = os.pathsep.join(filter(None, sys.path))
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _WORK, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "HALO_LAZY": "1", "PYTHONPATH": path},
+            )
+
+    def ask(self, contents):
+        self._pipe.send_bytes(contents)
+        self._pipe.send_bytes(str(MAX_PIXELS).encode())
+        if not self._pipe.poll(_LONG):
+            raise EOFError
+        return self._pipe.recv_bytes(), self._pipe.recv_bytes()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self._pipe.close()
+
+
+def picture_of(text: str, decoders: Decoders) -> np.ndarray:
     """The pixels of a picture sent as base64, uint8 `(height, width, 3)`, upright; an InputError if
     it is none, or has more than `MAX_PIXELS`, which its header says."""
     contents = bytes_of(text)
     try:
-        return decoded(contents, MAX_PIXELS)
+        return decoders.decoded(contents)
     except InputError as error:
         raise InputError(f"image: {error}") from error
 

@@ -18,10 +18,10 @@ together; pictures are decoded one at a time.
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
-import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
@@ -30,7 +30,7 @@ import numpy as np
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
-from zoo.retriever.sent_pictures import picture_of
+from zoo.retriever.sent_pictures import PROCESSES, Decoders, picture_of
 
 require("fastapi", extra="serve")
 require("uvicorn", extra="serve")
@@ -43,14 +43,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from starlette.exceptions import HTTPException as StarletteHTTPException  # noqa: E402
 from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: E402
 
-from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, hosts_of  # noqa: E402
+from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, Token, hosts_of  # noqa: E402
 
 MAX_BODY = 16 * 2**20  # bytes; a picture is a third longer in base64
 MAX_PICTURES = 32  # that wait to be decoded
 MAX_QUESTIONS = 256
 MAX_CHARACTERS = 2_000  # of a question
 MAX_K = 1_000
-GRACE = 2  # seconds that a request under way has after SIGTERM
+MAX_RESULTS = 10_000  # of one answer, which waits in memory until it is read: some 1 MB
+AT_ONCE = 16  # questions of a list that keep others waiting
+MAX_WAITING = 1_024  # questions of lists that wait
+GRACE = 1  # seconds that a request under way has after SIGTERM
+UNREAD = 30  # seconds after which a client that reads nothing is left
 
 
 def _not_empty(text):
@@ -84,6 +88,9 @@ class Question(BaseModel):
             raise ValueError(f"expected question, questions or image; received {found}")
         if not self.all and (self.offset or self.by != "score"):
             raise ValueError("by and offset go with all")
+        if self.k * len(self.questions or [0]) > MAX_RESULTS:
+            found = f"{len(self.questions)} questions with k {self.k}"
+            raise ValueError(f"at most {MAX_RESULTS:,} results per request; received {found}")
         return self
 
 
@@ -92,8 +99,14 @@ class Together:
     as many results go together. No answer depends on what goes with it."""
 
     def __init__(self, retriever):
-        self.retriever, self.waiting = retriever, []
-        self.running = None  # keeps the task from the collector
+        self.retriever, self.waiting, self.listed = retriever, [], 0
+        self.running, self.one = None, asyncio.Lock()  # keeps the task from the collector
+
+    async def everything(self, question: Any, asked: Question) -> dict[str, Any]:
+        """A page of all that fits one question; one at a time."""
+        page = asked.by, asked.offset, asked.k
+        async with self.one:
+            return (await asyncio.to_thread(self.retriever.all, question, *page)).to_dict()
 
     async def ask(self, questions: list[Any], k: int) -> list[Any]:
         """`questions`, of one kind, with `k` results each: a list of `Answer`s."""
@@ -102,6 +115,23 @@ class Together:
         if self.running is None or self.running.done():
             self.running = asyncio.create_task(self._run())
         return await future
+
+    async def listed_answers(self, asked: Question) -> list[dict[str, Any]]:
+        """The answers to a list, a few at a time; others come in between. A StarletteHTTPException
+        where too many wait."""
+        found, listed = [], asked.questions
+        if self.listed and self.listed + len(listed) > MAX_WAITING:
+            raise StarletteHTTPException(503, "too many lists wait; try again in a few seconds")
+        self.listed += len(listed)
+        try:
+            if asked.all:
+                return [await self.everything(one, asked) for one in listed]
+            for start in range(0, len(listed), AT_ONCE):
+                answers = await self.ask(listed[start : start + AT_ONCE], asked.k)
+                found += [answer.to_dict() for answer in answers]
+        finally:
+            self.listed -= len(listed)
+        return found
 
     async def _run(self):
         while self.waiting:
@@ -124,10 +154,11 @@ class Together:
                 future.set_result(own)
 
     def _next(self):
-        """The oldest request and those like it, as many as one batch holds."""
+        """A short request and those like it, as many as one batch holds; the oldest first."""
+        self.waiting.sort(key=lambda one: len(one[0]))
         like, count, batch, rest = self.waiting[0][1], 0, [], []
         for one in self.waiting:
-            fits = one[1] == like and (not batch or count + len(one[0]) <= MAX_QUESTIONS)
+            fits = one[1] == like and (not batch or count + len(one[0]) <= AT_ONCE)
             (batch if fits else rest).append(one)
             count += len(one[0]) * fits
         self.waiting = rest
@@ -135,34 +166,38 @@ class Together:
 
 
 class Pictures:
-    """Decodes and asks pictures one at a time, off the event loop: each may take much memory."""
+    """Decodes pictures in a few processes, and asks one at a time: each may take much memory."""
 
-    def __init__(self, together):
+    def __init__(self, together, decoders):
         self.together, self.turn, self.waiting = together, asyncio.Lock(), 0
-        self.decoder = ThreadPoolExecutor(1, "picture")
+        self.decoders, self.threads = decoders, ThreadPoolExecutor(PROCESSES, "picture")
 
-    async def ask(self, text: str, k: int) -> Any:
-        """The `Answer` to a picture in base64; raises as `opened`."""
-        (answer,) = await self.opened(text, lambda picture: self.together.ask([picture], k))
-        return answer
-
-    async def opened(self, text: str, ask: Callable[[np.ndarray], Awaitable[Any]]) -> Any:
-        """What `ask` answers to the pixels of a picture in base64; an InputError if it cannot be
-        read, a StarletteHTTPException if too many pictures wait."""
+    async def asked(self, asked: Question) -> dict[str, Any]:
+        """The answer to a picture in base64; an InputError if it cannot be read, a
+        StarletteHTTPException if too many wait."""
         if self.waiting >= MAX_PICTURES:
             raise StarletteHTTPException(503, "too many pictures wait; try again in a few seconds")
         self.waiting += 1
         try:
+            loop = asyncio.get_running_loop()
+            more = asked.image, self.decoders
+            picture = await loop.run_in_executor(self.threads, picture_of, *more)
             async with self.turn:
-                loop = asyncio.get_running_loop()
-                picture = await loop.run_in_executor(self.decoder, picture_of, text)
-                return await ask(picture)
+                if asked.all:
+                    return await self.together.everything(picture, asked)
+                return (await self.together.ask([picture], asked.k))[0].to_dict()
         finally:
             self.waiting -= 1
 
 
-def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.FastAPI:
-    """The server as an ASGI application that answers to the names `hosts`, of `hosts_of`."""
+def application(
+    retriever: Retriever,
+    hosts: Sequence[str] = ("*",),
+    decoders: Decoders | None = None,
+    token: str | None = None,
+) -> fastapi.FastAPI:
+    """The server as an ASGI application that answers to the names `hosts`, of `hosts_of`, and to
+    who knows the token, if there is one."""
     app = fastapi.FastAPI(
         title="Halo Zoo",
         summary="A gallery that says how sure it is",
@@ -170,36 +205,32 @@ def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.
         redoc_url=None,
     )
     together = Together(retriever)
-    pictures = Pictures(together)
+    pictures = Pictures(together, decoders or Decoders())
 
     @app.post("/ask", summary="Ask the gallery")
     async def ask(asked: Question) -> Any:
-        def everything(question):
-            more = asked.by, asked.offset, asked.k
-            return asyncio.to_thread(lambda: retriever.all(question, *more).to_dict())
-
         try:
-            if asked.all and asked.image is not None:
-                return await pictures.opened(asked.image, everything)
-            if asked.all and asked.question is not None:
-                return await everything(asked.question)
-            if asked.all:
-                return {"answers": [await everything(one) for one in asked.questions]}
             if asked.image is not None:
-                return (await pictures.ask(asked.image, asked.k)).to_dict()
-            if asked.question is not None:
-                return (await together.ask([asked.question], asked.k))[0].to_dict()
-            answers = await together.ask(asked.questions, asked.k) if asked.questions else []
-            return {"answers": [answer.to_dict() for answer in answers]}
+                said = await pictures.asked(asked)
+            elif asked.all and asked.question is not None:
+                said = await together.everything(asked.question, asked)
+            elif asked.question is not None:
+                said = (await together.ask([asked.question], asked.k))[0].to_dict()
+            else:
+                said = {"answers": await together.listed_answers(asked)}
+            return JSONResponse(said)
         except ValueError as error:
             return _error(422, str(error))
 
     @app.head("/health", include_in_schema=False)
     @app.get("/health", summary="Whether it answers, and about what")
     async def health() -> Any:
-        calibrated = await asyncio.to_thread(lambda: retriever.confidence is not None)
+        try:
+            await together.ask([_trial(retriever)], 1)
+        except Exception as error:
+            return JSONResponse({"status": "failing", "error": str(error)}, 503)
         facts = {"items": len(retriever), "side": retriever.side}
-        return {"status": "ok", **facts, "calibrated": calibrated}
+        return {"status": "ok", **facts, "calibrated": retriever.confidence is not None}
 
     @app.get("/", include_in_schema=False)
     async def page(request: fastapi.Request) -> HTMLResponse:
@@ -209,8 +240,14 @@ def application(retriever: Retriever, hosts: Sequence[str] = ("*",)) -> fastapi.
     app.add_exception_handler(StarletteHTTPException, _refused)
     app.add_exception_handler(Exception, _failed)
     app.add_middleware(BoundedBody, most=MAX_BODY)
+    if token is not None:
+        app.add_middleware(Token, token=token)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     return app
+
+
+def _trial(retriever):
+    return "a" if retriever.side == "images" else np.zeros((8, 8, 3), "uint8")
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -223,6 +260,8 @@ def listening(host: str, port: int) -> socket.socket:
         # Its connections inherit this, which asyncio sets only of sockets with a protocol. Else an
         # answer's body waits 40 ms for a client that keeps its connection.
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            server.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * UNREAD)
         return server
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -235,24 +274,27 @@ def serve(options: Any) -> None:
     with contextlib.closing(listening(options.host, options.port)) as server:
         retriever = Retriever.load(options.folder, options.model)
         try:
-            retriever.ask("a" if retriever.side == "images" else np.zeros((8, 8, 3), "uint8"), 1)
+            retriever.ask(_trial(retriever), 1)
         except ValueError as error:  # before a client finds out
             raise InputError(f"{options.folder}: {error}") from error
         hosts = hosts_of(options.host, options.allowed_host)
+        decoders = Decoders()
         config = uvicorn.Config(
-            application(retriever, hosts),
+            application(retriever, hosts, decoders, options.token),
             root_path=options.root_path,
             limit_concurrency=MAX_CONNECTIONS,
             log_level="warning",
             timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=30,
         )
-        # uvicorn raises the signal that ended it once more: to be told to end is no failure.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        # uvicorn raises the signal that ended it once more: to be told to end is no failure. A
+        # question under way would keep the interpreter from its end.
+        signal.signal(signal.SIGTERM, lambda *_: decoders.close() or os._exit(0))
         host, port = server.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         print(f"{options.folder}: {len(retriever):,} items at http://{host}:{port}", flush=True)
-        uvicorn.Server(config).run(sockets=[server])
+        with contextlib.closing(decoders):
+            uvicorn.Server(config).run(sockets=[server])
 
 
 def _error(status, sentence):
