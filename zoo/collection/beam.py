@@ -30,7 +30,7 @@ from zoo.collection.sources import PICTURES, TEXTS, Items, members_of, open_file
 from zoo.errors import InputError
 from zoo.files.decoding import SUFFIXES
 from zoo.files.folders import is_hidden, printable
-from zoo.files.written import KEY
+from zoo.files.written import KEY, read_sealed, sealed
 from zoo.models import Tower
 
 _TAR, _TEMPORARY = ".tar", ".tmp-"
@@ -93,7 +93,8 @@ def encode_on(
     (units, left), folder = units_of(source, side, part_size), str(folder).rstrip("/")
     there = {os.path.basename(entry.path) for entry in _matching(f"{folder}/*")}
     with open_file(f"{folder}/{MANIFEST}") if MANIFEST in there else io.BytesIO(b"{}") as file:
-        before, identity = json.loads(file.read()), {**identity, "dtype": dtype}
+        before = read_sealed(f"{folder}/{MANIFEST}", json.loads(file.read()))
+    identity = {**identity, "dtype": dtype}
     own = {MANIFEST, *before[KEY]} if KEY in before else set()
     if foreign := sorted(n for n in there - own if not n.startswith(_TEMPORARY)):
         raise InputError(f"{folder}: holds {foreign[0]}, which this program did not write")
@@ -102,7 +103,7 @@ def encode_on(
     listed = {*before.get(KEY, ()), *(unit.part for unit in units)}
     manifest = {**before, **identity, KEY: sorted(listed)}
     with _written(f"{folder}/{MANIFEST}") as file:
-        file.write(json.dumps(manifest).encode())
+        file.write(json.dumps(sealed(manifest)).encode())
     if new := [unit for unit in units if unit.part not in there]:
         pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(flags)))
         encode = Encode(str(model), side, batch_size, folder, dtype)
@@ -116,7 +117,7 @@ def encode_on(
     seen = len(taken) + len(rejected) + sum(left.values())
     ended = {**manifest, **outcome(files, taken, rejected, seen, left)}
     with _written(f"{folder}/{MANIFEST}") as file:
-        file.write(json.dumps(ended, indent=2).encode())
+        file.write(json.dumps(sealed(ended), indent=2).encode())
     return Collection(folder)
 
 

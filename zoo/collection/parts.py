@@ -11,6 +11,7 @@ import numpy as np
 from zoo.collection.sources import Items, open_file
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
+from zoo.files.written import read_sealed
 
 MANIFEST = "manifest.json"
 _NOTES = b"halo"
@@ -184,7 +185,7 @@ class Collection:
         path = f"{str(folder).rstrip('/')}/{MANIFEST}"
         try:
             with open_file(path) as file:
-                self.manifest = json.loads(file.read())
+                self.manifest = read_sealed(path, json.loads(file.read()))
             if "parts" not in self.manifest:
                 raise InputError(f"{folder}: its encoding has not ended; run it again to resume")
             parts = self.manifest["parts"] if parts is None else parts

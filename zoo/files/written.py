@@ -1,10 +1,13 @@
 """What this program wrote into a folder, by a list in that folder: nothing else is ever replaced.
 
+A list also has a checksum of itself, and may have those of files: damage ends in one sentence.
+
 A writer lists a name before it makes the file or folder, so that a killed one leaves nothing that
 is not listed. What is not listed is the user's: it stops the writer before anything is written.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -14,9 +17,63 @@ from typing import Any
 
 from zoo.errors import InputError
 from zoo.files.atomic import LOCK_FILE, is_temporary, remove_leftovers, write_text
-from zoo.files.json_files import read_object
+from zoo.files.json_files import json_kind, read_object
 
-LIST, KEY = "written.json", "written"
+LIST, KEY, SEAL = "written.json", "written", "checksum"
+
+
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """What a file is to say, with a checksum of that."""
+    return {**content, SEAL: _checksum(json.loads(json.dumps(content)))}
+
+
+def read_sealed(path: str | os.PathLike, content: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a file of `sealed` says, or what was read of it; an InputError if it is damaged. A file
+    without a checksum is of an older version."""
+    content = read_object(path) if content is None else content
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected a JSON object, found {json_kind(content)}")
+    content = dict(content)
+    if (found := content.pop(SEAL, None)) is not None and found != _checksum(content):
+        raise InputError(f"{path}: is damaged, or was changed by hand: its checksum differs")
+    return content
+
+
+def facts_of(path: Path) -> dict[str, Any]:
+    """Size and checksum of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def check_facts(path: Path, facts: Any, contents: bytes | None = None, verify: bool = True) -> None:
+    """Raises an InputError unless a file, or its contents, are as `facts_of` it were; `verify`
+    False looks at the size alone."""
+    try:
+        size = path.stat().st_size if contents is None else len(contents)
+        if size != facts["bytes"]:
+            raise InputError(f"{path}: expected {facts['bytes']:,} bytes, found {size:,}")
+        if not verify:
+            return
+        found = facts_of(path)["sha256"] if contents is None else _sha256(contents)
+        if found != facts["sha256"]:
+            raise InputError(f"{path}: is damaged: its checksum is another than when saved")
+    except FileNotFoundError:
+        raise InputError(f"{path}: is missing") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: expected its size and checksum, found {facts!r}") from error
+
+
+def _checksum(content):
+    return _sha256(json.dumps(content, sort_keys=True).encode())
+
+
+def _sha256(contents):
+    return hashlib.sha256(contents).hexdigest()
 
 
 class Written:
@@ -29,7 +86,7 @@ class Written:
     @property
     def content(self) -> dict[str, Any]:
         """What the file says, `{}` where there is none; an InputError if it is damaged."""
-        return read_object(self.path) if self.path.is_file() else {}
+        return read_sealed(self.path) if self.path.is_file() else {}
 
     @property
     def names(self) -> set[str]:
@@ -66,7 +123,7 @@ class Written:
     def write(self, content: dict[str, Any], names: Iterable[str] | None = None) -> None:
         """Replaces what the file says; the list stays unless another is given."""
         listed = sorted(self.names if names is None else names)
-        text = json.dumps({**content, KEY: listed}, indent=2)
+        text = json.dumps(sealed({**content, KEY: listed}), indent=2)
         write_text(self.path, text + "\n")
 
     def remove(self, names: Iterable[str]) -> None:

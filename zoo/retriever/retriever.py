@@ -32,7 +32,6 @@ from zoo.search import Hub, Index, built, hubs, scoring
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
 
-CALIBRATION, PROBES = "calibration.json", "probes.npz"
 # What a gallery that is saved where it was loaded from keeps: how it was built, and by which model.
 _KEPT = ("model", "model_sha256", "towers", "parts", "build")
 _FIRST = 64  # items that are looked at before more are, where all that fit are asked for
@@ -378,13 +377,13 @@ class Retriever:
         what `setup` says of the model and of what else is there."""
         where = built.fresh(written, built.INDEX)
         self.index.save(where)
-        built.claim_beside(where, built.NAMES, CALIBRATION, PROBES)
+        built.claim_beside(where, built.NAMES, built.CALIBRATION, built.PROBES)
         if self._names is not None:
             built.write_names(where, self._names)
         if self.confidence is not None:
-            self.confidence.save(where / CALIBRATION)
+            self.confidence.save(where / built.CALIBRATION)
         if self.probes is not None:
-            self.probes.save(where / PROBES)
+            self.probes.save(where / built.PROBES)
         more = {"captions": self.side == "captions", "index": where.name}
         built.commit(written, {**setup, **more})
 
@@ -680,7 +679,7 @@ def _notes(*sentences):
 
 def _judging(folder):
     """The probes and the calibration in the folder of an index, each None where there is none."""
-    probes, calibration = folder / PROBES, folder / CALIBRATION
+    probes, calibration = folder / built.PROBES, folder / built.CALIBRATION
     return (
         Probes.load(probes) if probes.is_file() else None,
         Confidence.load(calibration) if calibration.is_file() else None,

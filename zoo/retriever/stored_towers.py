@@ -1,5 +1,6 @@
 """The towers of a model as ONNX files beside an index: questions without TensorFlow or Keras."""
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -15,12 +16,17 @@ from zoo.embeddings.arrays import gaussian_uncertainty, joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
 from zoo.files.folders import TOWERS
-from zoo.files.json_files import read_object
+from zoo.files.written import check_facts, read_sealed
 
 FACTS, TOKENIZER = "towers.json", "tokenizer.json"
 VERSION = 1
 ENGINE = ("onnxruntime", "tokenizers")  # packages of the extra "search"
 _MANY, _PICTURES = 256, 8  # texts and pictures at once
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """The contents of a file, or None."""
+    return path.read_bytes() if path.is_file() else None
 
 
 class StoredTowers:
@@ -29,10 +35,19 @@ class StoredTowers:
 
     def __init__(self, folder: str | os.PathLike):
         self.folder = Path(folder)
-        self.facts = read_object(self.folder / FACTS)
+        self.facts = read_sealed(self.folder / FACTS)
         if self.facts.get("version") != VERSION or not isinstance(self.facts.get("sides"), dict):
             raise InputError(f"{self.folder / FACTS}: of another version; build the index again")
-        self._towers, self._lock = {}, threading.Lock()
+        self._towers, self._lock, self._open = {}, threading.Lock(), {}
+        # What is open stays, whatever becomes of the folder.
+        with contextlib.ExitStack() as stack:
+            for name in self.facts.get("files") or os.listdir(self.folder):
+                path = self.folder / Path(name).name
+                try:
+                    self._open[name] = stack.enter_context(open(path, "rb"))
+                except OSError as error:
+                    raise InputError(f"{path}: {error.strerror}") from error
+            weakref.finalize(self, stack.pop_all().close)
 
     @classmethod
     def of(cls, out: Path, setup: dict[str, Any]) -> "StoredTowers | None":
@@ -51,8 +66,22 @@ class StoredTowers:
     def __getitem__(self, side: str) -> "StoredTower":
         with self._lock:
             if side not in self._towers:
-                self._towers[side] = StoredTower(self.folder, side, self.facts["sides"][side])
+                facts = self.facts["sides"][side]
+                try:
+                    self._towers[side] = StoredTower(self.folder, side, facts, self._contents)
+                except (KeyError, TypeError, AttributeError) as error:
+                    said = f"{self.folder / FACTS}: not the facts of a tower ({error!r})"
+                    raise InputError(said) from error
             return self._towers[side]
+
+    def _contents(self, path):
+        if path.name not in self._open:
+            return None
+        (file := self._open[path.name]).seek(0)
+        contents, facts = file.read(), self.facts.get("files")
+        if facts:
+            check_facts(path, facts[path.name], contents)
+        return contents
 
     @functools.cached_property
     def known_words(self) -> frozenset[str] | None:
@@ -66,14 +95,18 @@ class StoredTower:
     """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4. `reads` is `"texts"` or
     `"pictures"`, `measure` that of its uncertainty."""
 
-    def __init__(self, folder: Path, side: str, facts: dict[str, Any]):
+    def __init__(self, folder: Path, side: str, facts: dict[str, Any], read: Any = read_bytes):
         self.side, self.reads, self._facts = side, facts["reads"], facts
         self.measure = facts.get("measure")
-        self._forward = open_onnx(folder / facts["file"])
+        self._forward = open_onnx(folder / facts["file"], read=read)
         self.tokenizer = None
         if self.reads == "texts":
             tokenizers = require("tokenizers", extra="search")
-            self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
+            path = folder / TOKENIZER
+            try:
+                self.tokenizer = tokenizers.Tokenizer.from_buffer(read(path))
+            except (ValueError, TypeError) as error:
+                raise InputError(f"{path}: cannot be read: {error}") from error
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The embedding of strings; an InputError of a lone surrogate, or a side of pictures."""
@@ -129,20 +162,25 @@ class StoredTower:
 
 
 def open_onnx(
-    path: str | os.PathLike, threads: int = 0
+    path: str | os.PathLike, threads: int = 0, read: Callable[[Path], bytes | None] | None = None
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
     """The function from a dict of inputs to one of outputs that a file computes; 0 threads: one per
-    core. An InputError if it cannot be read, or without onnxruntime."""
+    core. An InputError if it cannot be read, or without onnxruntime. `read` gives the contents of
+    the file and of the weights beside it."""
     onnxruntime = require("onnxruntime", extra="search")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     # Threads that wait by spinning cost a server of single questions more than the tower.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # its notes are of no use to who asks
+    graph, data = str(path), Path(path).with_suffix(".data")
+    if read is not None:
+        graph, weights = read(Path(path)), read(data)
+        if weights:
+            more = [data.name], [weights], [len(weights)]
+            options.add_external_initializers_from_files_in_memory(*more)
     try:
-        session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its classes share no base of their own
         raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
     names = [output.name for output in session.get_outputs()]

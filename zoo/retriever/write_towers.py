@@ -13,8 +13,7 @@ from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.atomic import write_text
 from zoo.files.folders import TOWERS
-from zoo.files.json_files import read_object
-from zoo.files.written import Written
+from zoo.files.written import Written, check_facts, facts_of, read_sealed, sealed
 from zoo.models import DualEncoder, Tower
 from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
 from zoo.retriever import packed_towers
@@ -34,7 +33,7 @@ def write_towers(
     if not index.has_moments or scoring.Portable.of(index.similarity) is None:
         return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
     folder = written.folder / name
-    if name in written.names and (folder / FACTS).is_file() and _is_whole(folder):
+    if name in written.names and _is_whole(folder):
         return name, None
     written.remove([name])
     written.claim(name)
@@ -50,7 +49,8 @@ def write_towers(
             "spells": not isinstance(model.tokenizer, WordTokenizer),
             "similarity": scoring.identity(model.similarity),
         }
-        write_text(folder / FACTS, json.dumps(facts, indent=2) + "\n")  # last: all is there
+        facts["files"] = {path.name: facts_of(path) for path in sorted(folder.iterdir())}
+        write_text(folder / FACTS, json.dumps(sealed(facts), indent=2) + "\n")  # last: all is there
     except MissingPackageError as error:
         return None, f"the towers were not written, {error}"
     except InputError as error:
@@ -108,10 +108,15 @@ def _write(folder, tower):
 
 
 def _is_whole(folder):
-    """Whether a folder of towers has all that is written today."""
-    facts = read_object(folder / FACTS)
-    sides = facts.get("sides", {}).values()
-    return facts.get("version") == VERSION and all("measure" in side for side in sides)
+    """Whether a folder of towers has all that is written today, undamaged."""
+    try:
+        facts = read_sealed(folder / FACTS)
+        files, version = facts.get("files", {}), facts.get("version")
+        for name, one in files.items():
+            check_facts(folder / name, one)
+    except InputError:
+        return False
+    return bool(files) and version == VERSION
 
 
 def _differs(path, tower, batches, expected):

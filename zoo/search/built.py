@@ -22,13 +22,15 @@ from filelock import Timeout
 
 from zoo.errors import InputError
 from zoo.files.atomic import in_turn, write_text
-from zoo.files.json_files import read_json, read_object
-from zoo.files.written import KEY, Written
+from zoo.files.json_files import read_object
+from zoo.files.written import KEY, Written, check_facts, facts_of, read_sealed
 from zoo.search import scoring, storage
 from zoo.search.index import Index
 
 SETUP, NAMES, MODEL, SKIPPED = "search.json", "names.json", "model.keras", "skipped.jsonl"
 INDEX, PARTS = "index", "embeddings"
+CALIBRATION, PROBES = "calibration.json", "probes.npz"
+_BESIDE = (NAMES, CALIBRATION, PROBES)  # an index, whose own manifest has its other files
 
 
 @contextlib.contextmanager
@@ -58,8 +60,8 @@ def read_setup(out: Path) -> dict[str, Any]:
     path = out / SETUP
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; expected what `build` wrote")
-    setup = read_json(path)
-    if not isinstance(setup, dict) or KEY not in setup:
+    setup = read_sealed(path)
+    if KEY not in setup:
         raise InputError(_older(out))
     if not isinstance(setup.get("index"), str) or Path(setup["index"]).name != setup["index"]:
         raise InputError(f"{out}: its build has not ended; run it again to resume")
@@ -81,6 +83,8 @@ def load(
         setup = read_setup(out)
         folder = out / setup["index"]
         try:
+            for name, facts in dict(setup.get("files") or {}).items():
+                check_facts(folder / Path(name).name, facts)
             stored = towers(setup)
             index = load_index(folder, None if stored is None else scoring.Portable)
             found = setup, names_in(folder), index, beside(folder), stored
@@ -96,7 +100,7 @@ def load(
 def load_index(folder: Path, similarity: Any = None) -> Any:
     """An `Index`, or a `LanceIndex`, for which LanceDB is loaded; arguments as of `Index.load`."""
     path = folder / storage.MANIFEST
-    if path.is_file() and "engine" in read_object(path):
+    if path.is_file() and "engine" in read_sealed(path):
         from zoo.search.lance import LanceIndex
 
         return LanceIndex.load(folder, similarity)
@@ -138,7 +142,9 @@ def write_names(folder: Path, names: dict[int, str]) -> None:
 
 def commit(written: Written, setup: dict[str, Any]) -> None:
     """Makes what `setup` names the searchable gallery, and removes what was listed before it."""
-    written.write(setup)
+    folder = written.folder / setup["index"]
+    files = (path for path in sorted(folder.iterdir()) if path.name in _BESIDE)
+    written.write({**setup, "files": {path.name: facts_of(path) for path in files}})
     written.remove(written.names - _named(setup))
 
 

@@ -18,8 +18,7 @@ from zoo.embeddings.spaces import SPACES
 from zoo.errors import InputError, require
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.atomic import atomic
-from zoo.files.json_files import read_object
-from zoo.files.written import KEY, Written
+from zoo.files.written import KEY, Written, read_sealed
 from zoo.search import exact, flat, gallery_scores, plan, scoring
 from zoo.search.by_vectors import ByVectors
 from zoo.search.columns import assign_ids, held_ids, refuse_missing
@@ -108,7 +107,7 @@ class LanceIndex(Searchable, ByVectors):
         """Opens a saved index, whose items stay on the disk, as `Index.load`."""
         path = (folder := Path(folder)) / MANIFEST
         try:
-            saved = read_object(path)
+            saved = read_sealed(path)
             if (saved["engine"], saved["version"]) != (ENGINE, VERSION):
                 raise InputError(f"{path}: of another version; build the index again")
             description = saved["description"]

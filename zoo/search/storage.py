@@ -13,7 +13,6 @@ crash at any moment leaves what was there. `index.json` lists each folder before
 begins again. Writers wait for each other.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -26,7 +25,7 @@ from zoo.confidence import GalleryMoments
 from zoo.errors import InputError
 from zoo.files.array_files import refusing
 from zoo.files.atomic import in_turn
-from zoo.files.written import KEY, Written
+from zoo.files.written import KEY, Written, check_facts, facts_of, read_sealed
 from zoo.search import flat, plan, scoring
 
 VERSION = 2
@@ -64,7 +63,7 @@ def _write(written, description, index, columns, moments, bank):
     data.mkdir()
     try:
         _write_files(data, index, columns, moments, bank)
-        files = {path.name: _facts(path) for path in sorted(data.iterdir())}
+        files = {path.name: facts_of(path) for path in sorted(data.iterdir())}
         written.write({"version": VERSION, **description, "data": data.name, "files": files})
     finally:
         ended = written.content.get("data") == data.name
@@ -93,7 +92,7 @@ def read(folder, similarity=None, verify=True):
 def _read(folder, manifest, similarity, verify):
     path = folder / MANIFEST
     try:
-        manifest = json.loads(manifest.decode("utf-8"))
+        manifest = read_sealed(path, json.loads(manifest.decode("utf-8")))
         if "version" not in manifest:
             raise InputError(f"{folder}: its save has not ended: save it again")
         version = manifest["version"]
@@ -110,16 +109,16 @@ def _read(folder, manifest, similarity, verify):
             )
         manifest.pop(KEY, None)
         plan.check_saved(manifest)
-        files = {
-            str(name): (int(f["bytes"]), str(f["sha256"])) for name, f in manifest["files"].items()
-        }
+        files = {str(name): facts for name, facts in manifest["files"].items()}
         data = folder / manifest["data"]
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not the description of an index ({error})") from error
     if FAISS_FILE not in files:
         raise InputError(f"{path}: lists no {FAISS_FILE} among its files")
-    for name, (size, digest) in files.items():
-        _check(data / name, size, digest, verify)
+    for name, facts in files.items():
+        check_facts(data / name, facts, verify=verify)
     with refusing(data):
         index = faiss.read_index(str(data / FAISS_FILE))
         read = {name: np.load(data / name, allow_pickle=False) for name in {*files} - {FAISS_FILE}}
@@ -190,20 +189,3 @@ def _write_files(data, index, columns, moments, bank):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _facts(path):
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
-
-
-def _check(path, size, digest, verify):
-    try:
-        found = path.stat().st_size
-        if found != size:
-            raise InputError(f"{path}: expected {size:,} bytes, found {found:,}; truncated?")
-        if verify and _facts(path)["sha256"] != digest:
-            raise InputError(f"{path}: its checksum is another than when the index was saved")
-    except FileNotFoundError:
-        raise InputError(f"{path}: is missing from the index") from None
