@@ -1,6 +1,7 @@
 """The gallery of an index that `halo search build` wrote: nothing is encoded, and Keras is lazy."""
 
 import functools
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import numpy as np
 from demo.gallery import Gallery
 from demo.limits import RefusedError
 from zoo.collection import Collection
+from zoo.collection.parts import read_names
+from zoo.collection.sources import stamp_of
 from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.files.tables import SEPARATORS
-from zoo.files.text_files import existing_folder
+from zoo.files.text_files import existing_folder, safe_relative
 from zoo.retriever import Retriever
 from zoo.search import built
 
@@ -28,9 +31,10 @@ _NO_EMBEDDINGS = (
     "build” keeps and this one does not."
 )
 _MOVED = (
-    "The photos of this index are not where they were when it was built: their names stand for "
-    "them. Start the demo with --photos DIR to show them from another folder."
+    "The photos of this index are not where they were when it was built, or have changed: their "
+    "names stand for them. Start the demo with --photos DIR to show those of a folder."
 )
+_NOWHERE = Path(os.devnull)  # no picture
 _AGAIN = "This index has been built again. Start the demo again to see it as it is now."
 
 
@@ -63,6 +67,7 @@ def load(folder, photos=None):
     side = retriever.side
     names = retriever.names_of(ids) or [f"{side[:-1].capitalize()} {one}" for one in ids.tolist()]
     embeddings, uncertainties, missing = {}, {}, {}
+    parts = None
     if "parts" in setup:
         parts = Collection(folder / setup["parts"]["folder"], setup["parts"]["files"])
         embeddings = _Stored(parts, side, ids)
@@ -75,6 +80,8 @@ def load(folder, photos=None):
     else:
         missing["captions"] = _NO_CAPTIONS
         paths = _paths(setup, names, photos)
+        if photos is None:
+            paths = _unchanged(paths, parts, ids)
         if not any(path.is_file() for path in paths[:: -(-len(paths) // _LOOKED_FOR)]):
             missing["photos"] = _MOVED
             print(f"{folder}: no photo is at its path, as {paths[0]}: name their folder, --photos")
@@ -117,6 +124,19 @@ class _Stored(Mapping):
             raise RefusedError(_AGAIN) from None
 
 
+def _unchanged(paths, parts, ids):
+    """The paths of files that are as they were indexed, which nobody else can name by chance: an
+    index of a stranger shows no other file of this machine. `_NOWHERE` stands for others."""
+    if parts is None:
+        return [_NOWHERE] * len(paths)
+    files = (f"{parts.folder}/{part['file']}" for part in parts.parts)
+    stamps = [stamp for file in files for stamp in read_names(file)[1]]
+    pairs = zip(paths, ids.tolist(), strict=True)
+    return [
+        path if stamps[one] and stamps[one] == stamp_of(path) else _NOWHERE for path, one in pairs
+    ]
+
+
 def _paths(setup, names, photos):
     """Where the photos are that were indexed: relative to the folder, or to that of the table."""
     source = (setup.get("build") or {}).get("source", "")
@@ -126,4 +146,4 @@ def _paths(setup, names, photos):
         root = Path(source).parent
     else:
         root = Path(source)
-    return [root / name for name in names]
+    return [root / name if safe_relative(name) else _NOWHERE for name in names]

@@ -78,7 +78,13 @@ def from_checkpoint(
     beside = file.parent / CONFIG_FILE
     config = read_object(beside) if beside.is_file() else {}
     folder = file.parent if pathlib.Path(path).expanduser().is_dir() else None
-    return FAMILIES[found].build(Source(arrays, config, tokenizer, folder))
+    try:
+        return FAMILIES[found].build(Source(arrays, config, tokenizer, folder))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = " ".join(str(error).split())
+        raise InputError(f"{file}: arrays of no {found} network: {reason}") from error
 
 
 def family_of(path: str | os.PathLike) -> str | None:

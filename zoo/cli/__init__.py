@@ -20,6 +20,8 @@ import contextlib
 import dataclasses
 import difflib
 import logging
+import os
+import signal
 import sys
 import types
 import typing
@@ -135,6 +137,9 @@ def run(main: Callable[..., Any], *args: Any) -> NoReturn:
         code = main(*args)
     except InputError as error:
         code = _complain(str(error))
+    except BrokenPipeError:  # `| head`: nobody reads further
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         code = _complain(f"{error.strerror or error}{where}")

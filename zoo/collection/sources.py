@@ -116,7 +116,7 @@ def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) ->
         paths = [str(path) for path in found]
     if not paths:
         raise InputError(no_image(source, others))
-    stamps = list(map(_stamp, paths))
+    stamps = list(map(stamp_of, paths))
     return Items(PICTURES, list(map(printable, names)), paths, stamps, others=others)
 
 
@@ -144,7 +144,7 @@ def vectors(source: Any, side: str = "images", names: Sequence[str] | None = Non
         names = [f"{side[:-1]} {row}" for row in range(total)]
     if len(names) != total:
         raise InputError(f"{source}: expected {total:,} names, found {len(names):,}")
-    stamp = _stamp(located(source)[0])
+    stamp = stamp_of(located(source)[0])
     return Items(ROWS, list(map(str, names)), range(total), [stamp] * total, path=str(source))
 
 
@@ -214,7 +214,8 @@ def _cells(source, column):
     return [value.strip() for _, value in numbered]
 
 
-def _stamp(path):
+def stamp_of(path: Any) -> str:
+    """Size and time of change of a file; empty where there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):  # said when it is read

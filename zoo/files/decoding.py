@@ -47,7 +47,10 @@ _CHANNELS = (1, 3, 4)
 _OTHERS = (
     (b"II*\0", 0, "TIFF"),
     (b"MM\0*", 0, "TIFF"),
-    (b"ftyphei", 4, "HEIC"),
+    (b"ftyphe", 4, "HEIC"),
+    (b"ftypmsf1", 4, "HEIC"),
+    (b"\xff\x0a", 0, "JPEG XL"),
+    (b"\x00\x00\x00\x0cJXL ", 0, "JPEG XL"),
     (b"ftypmif1", 4, "HEIC"),
     (b"ftypavif", 4, "AVIF"),
     (b"\x00\x00\x00\x0cjP", 0, "JPEG 2000"),

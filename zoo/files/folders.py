@@ -16,6 +16,7 @@ HIDDEN, EXCLUDED = "hidden", "excluded"
 UNPRINTABLE = "a name that is not UTF-8 or holds control characters; rename the file"
 # How the folder of a question's tower begins in an index; the hash of its model follows.
 TOWERS = "towers-"
+_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # letters that follow
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of lines and paragraphs
 
 
@@ -95,7 +96,7 @@ def printable(name: str) -> str:
 
 
 def _escaped(character):
-    if unicodedata.category(character) not in _UNPRINTABLE:
+    if unicodedata.category(character) not in _UNPRINTABLE and character not in _TURNING:
         return character
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # how Python holds a byte of a name that is not UTF-8

@@ -9,6 +9,7 @@ from zoo.files.text_files import read_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _OTHERS = (";", "\t", "|", ",")
+MISSING = ("nan", "null", "none", "<na>")  # as other programs write that there is nothing
 
 
 def separator_of(path, separator=None):
@@ -58,7 +59,8 @@ def read_table(path, columns, bad=None, separator=None):
                 raise InputError(f"{where}: {why}")
             bad(where, why)
             continue
-        yield line, [row[place] if place < len(row) else None for place in places]
+        cells = [row[place] if place < len(row) else None for place in places]
+        yield line, [None if (c or "").strip().lower() in MISSING else c for c in cells]
 
 
 def _lines(path, bad):
@@ -97,6 +99,8 @@ def _broken(error):
 
 def _hint(header, separator):
     (name, *others) = header or [""]
+    if name.lower().startswith("sep="):
+        return "; delete the first line, which only Excel reads"
     likely = [one for one in _OTHERS if one != separator and one in name]
     if others or not likely:
         return ""

@@ -29,6 +29,8 @@ def read_text(path, bad=None):
     except UnicodeDecodeError as error:
         line = len((data[: error.start] + b"x").splitlines())
         where, why = f"{path}:{line}", f"expected UTF-8, found byte {data[error.start]:#x}"
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError(f"{path}: expected UTF-8, found UTF-16; save it as UTF-8") from None
         if bad is None:
             raise InputError(f"{where}: {why}") from None
     return "".join(_decoded(path, data.removeprefix(codecs.BOM_UTF8), bad))

@@ -11,6 +11,7 @@ from zoo.files.text_files import read_lines
 
 NPY, NPZ, SAFETENSORS, PARQUET = ".npy", ".npz", ".safetensors", ".parquet"
 SUFFIXES = (NPY, NPZ, SAFETENSORS, PARQUET)
+_NUMBERS = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U8", "BOOL")  # NumPy's too
 _BLOCK = 1 << 14  # rows that are checked at once
 
 
@@ -96,7 +97,13 @@ def _array(path, name, what, rank):
 
         with safe_open(path, "np") as archive:
             ranks = {key: len(archive.get_slice(key).get_shape()) for key in archive.keys()}  # noqa: SIM118
-            return archive.get_tensor(_chosen(path, name, what, ranks, rank))
+            chosen = _chosen(path, name, what, ranks, rank)
+            if (kind := archive.get_slice(chosen).get_dtype()) not in _NUMBERS:
+                raise InputError(
+                    f"{path}:{chosen}: expected F16, F32 or F64, found {kind}; convert it with "
+                    "tensor.float()"
+                )
+            return archive.get_tensor(chosen)
     except InputError:
         raise
     except Exception as error:  # damage leads NumPy, zipfile and safetensors to a dozen kinds

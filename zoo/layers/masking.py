@@ -34,7 +34,10 @@ class UnitLength(keras.layers.Layer):
         self.built = True
 
     def call(self, features: Tensor) -> Tensor:
-        return unit_length(features)
+        # The square of a small number is lost in float32.
+        features = ops.cast(features, "float32")
+        largest = ops.stop_gradient(ops.max(ops.abs(features), axis=-1, keepdims=True))
+        return unit_length(features / ops.where(largest > 0, largest, 1.0))
 
     def compute_output_spec(self, features):
         return keras.KerasTensor(features.shape, dtype="float32")

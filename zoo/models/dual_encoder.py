@@ -178,7 +178,8 @@ class DualEncoder(keras.Model):
         known["semantic"] = x.get("semantic")
         for term in self.auxiliaries:
             value = term(images, captions, **{name: known[name] for name in term.reads})
-            self.trackers[term.name].update_state(value)
+            # Keras weighs the loss of a batch, too; the last one is often smaller.
+            self.trackers[term.name].update_state(value, ops.shape(x["captions"])[0])
             total = total + term.weight * value
         for penalty in self.losses:  # of layers' regularizers
             total = total + penalty

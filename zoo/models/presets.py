@@ -290,7 +290,8 @@ def whole_of(path: pathlib.Path) -> pathlib.Path:
     names none that is there."""
     name = read_object(path).get("points_of")
     folder = path.parent.parent / str(name)
-    if not isinstance(name, str) or pathlib.PurePath(name).name != name or not folder.is_dir():
+    is_name = isinstance(name, str) and pathlib.PurePath(name).name == name and name != ".."
+    if not is_name or not folder.is_dir() or (folder / POINTS_FILE).is_file():
         raise InputError(
             f"{path}: expected `points_of` to name a preset in {path.parent.parent}; found {name!r}"
         )

@@ -28,6 +28,7 @@ from zoo.retriever.parts import bank_of, opened, own_probes, probes_from, traini
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.search import Hub, Index, built, hubs, scoring
+from zoo.search.columns import whole_ids
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
@@ -303,10 +304,11 @@ class Retriever:
 
     def remove(self, ids: Sequence[int]) -> None:
         """Removes items; raises as `zoo.search.Index.remove`, and nothing has been removed then."""
+        ids = whole_ids(ids)
         with self.index.writing():
             self.index.remove(ids)
             if self._names is not None:
-                gone = set(np.atleast_1d(ids).tolist())
+                gone = set(ids.tolist())
                 self._names = {one: name for one, name in self._names.items() if one not in gone}
             self._seen_again()
 

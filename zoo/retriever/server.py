@@ -306,6 +306,8 @@ async def _not_valid(request, error):
     if kind.partition(";")[0].strip().lower() != "application/json":
         said = f"received {kind!r}" if kind else "it is missing"
         return _error(415, f"the header Content-Type must be application/json; {said}")
+    if coding := request.headers.get("content-encoding"):
+        return _error(415, f"the body must not be compressed; received Content-Encoding {coding!r}")
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     if first["type"] == "json_invalid":

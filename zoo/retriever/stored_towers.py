@@ -1,6 +1,7 @@
 """The towers of a model as ONNX files beside an index: questions without TensorFlow or Keras."""
 
 import contextlib
+import ctypes
 import functools
 import importlib.util
 import os
@@ -77,8 +78,8 @@ class StoredTowers:
     def _contents(self, path):
         if path.name not in self._open:
             return None
-        (file := self._open[path.name]).seek(0)
-        contents, facts = file.read(), self.facts.get("files")
+        file, facts = self._open[path.name].fileno(), self.facts.get("files")
+        contents = os.pread(file, os.fstat(file).st_size, 0)  # a fork shares the place in a file
         if facts:
             check_facts(path, facts[path.name], contents)
         return contents
@@ -167,29 +168,37 @@ def open_onnx(
     """The function from a dict of inputs to one of outputs that a file computes; 0 threads: one per
     core. An InputError if it cannot be read, or without onnxruntime. `read` gives the contents of
     the file and of the weights beside it."""
+    path, held = Path(path), {}
+
+    def forward(inputs):
+        if held.get("process") != os.getpid():
+            # Its threads are not in this process, so its end would wait for ever: it has none.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(held["session"]))
+            held.update(process=os.getpid(), session=_session(path, threads, read))
+        session = held["session"]
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, inputs), strict=True))
+
+    held.update(process=os.getpid(), session=_session(path, threads, read))
+    # So that its threads end before the interpreter is taken apart, in which nobody joins them.
+    weakref.finalize(forward, held.clear)
+    return forward
+
+
+def _session(path, threads, read):
     onnxruntime = require("onnxruntime", extra="search")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     # Threads that wait by spinning cost a server of single questions more than the tower.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # its notes are of no use to who asks
-    graph, data = str(path), Path(path).with_suffix(".data")
+    graph, data = str(path), path.with_suffix(".data")
     if read is not None:
-        graph, weights = read(Path(path)), read(data)
+        graph, weights = read(path), read(data)
         if weights:
             more = [data.name], [weights], [len(weights)]
             options.add_external_initializers_from_files_in_memory(*more)
     try:
-        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its classes share no base of their own
         raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
-    names = [output.name for output in session.get_outputs()]
-    held = [session]
-    del session
-
-    def forward(inputs):
-        return dict(zip(names, held[0].run(names, inputs), strict=True))
-
-    # So that its threads end before the interpreter is taken apart, in which nobody joins them.
-    weakref.finalize(forward, held.clear)
-    return forward

@@ -22,6 +22,7 @@ from filelock import Timeout
 
 from zoo.errors import InputError
 from zoo.files.atomic import in_turn, write_text
+from zoo.files.folders import printable
 from zoo.files.json_files import read_object
 from zoo.files.written import KEY, Written, check_facts, facts_of, read_sealed
 from zoo.search import scoring, storage
@@ -187,7 +188,8 @@ def names_in(folder: Path) -> dict[int, str] | None:
     if not (folder / NAMES).is_file():
         return None
     try:
-        return {int(number): str(name) for number, name in read_object(folder / NAMES).items()}
+        names = read_object(folder / NAMES)
+        return {int(number): printable(str(name)) for number, name in names.items()}
     except InputError:
         raise
     except ValueError as error:

@@ -62,13 +62,26 @@ def assign_ids(ids, count, taken, next_id):
     return given
 
 
+def whole_ids(ids):
+    """Ids as int64 `(ids,)`; a ValueError unless they are whole numbers, one or a list."""
+    try:
+        given = np.atleast_1d(np.asarray(ids))
+    except ValueError:  # lists of unequal lengths
+        raise ValueError(f"`ids` must be whole numbers; received {ids!r}") from None
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        received = f"shape {given.shape} of {given.dtype}"
+        raise ValueError(f"`ids` must be whole numbers, one or a list; received {received}")
+    refuse_missing(given[given > LARGEST_ID])
+    return given.astype(np.int64)
+
+
 def held_ids(ids, held):
     """Checked ids of items that are there, int64; a ValueError if one is not, or given twice."""
-    ids = np.atleast_1d(np.asarray(ids))
+    ids = whole_ids(ids)
     if len(np.unique(ids)) < len(ids):
         raise ValueError("`ids` must be distinct; received one more than once")
     refuse_missing(ids[~np.isin(ids, held)])
-    return ids.astype(np.int64)
+    return ids
 
 
 def refuse_missing(missing):

@@ -1,6 +1,7 @@
 """Flat search at the speed of the matrix product, and with the precision of single pairs."""
 
 import contextlib
+import os
 
 import faiss
 import numpy as np
@@ -17,6 +18,8 @@ faiss.cvar.distance_compute_blas_database_bs = 2048
 # most. OpenMP's threads spin while they wait for each other, which costs a server of single
 # questions ten times the search's own CPU time, and on a busy machine as much of the wall clock.
 _SMALL = 2**23
+# OpenMP's other threads are not in a process that was forked, which would wait for them for ever.
+os.register_at_fork(after_in_child=lambda: faiss.omp_set_num_threads(1))
 
 
 @contextlib.contextmanager

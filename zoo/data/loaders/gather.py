@@ -10,7 +10,7 @@ from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 from zoo.files.decoding import check_images
 from zoo.files.folders import UNPRINTABLE, printable
-from zoo.files.text_files import existing_folder, safe_relative
+from zoo.files.text_files import existing_folder, portable, safe_relative
 
 SPLITS = ("train", "val", "test", "restval")
 
@@ -125,6 +125,7 @@ def karpathy_entries(path, content, problems, id_key, splits=SPLITS):
 def _distinct(listed, problems):
     seen = set()
     for record in listed:
+        record = record._replace(files=tuple(map(portable, record.files)))
         if record.image_id in seen:
             problems.bad("duplicate images", record.where, f"image {record.image_id} occurs twice")
         elif any(printable(name) != name for name in record.files):

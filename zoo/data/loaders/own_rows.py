@@ -1,5 +1,7 @@
 """Pictures and captions of one's own, row by row: tables, JSON Lines, a text file a picture."""
 
+import ast
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -107,8 +109,18 @@ def _row(where, column, values, has_split, problems):
     known = split_of(split[0], where, problems) if has_split else None
     if has_split and known is None:
         return
-    captions = captions if isinstance(captions, list) else [captions]
+    captions = captions if isinstance(captions, list) else _listed(captions)
     yield Row(where, portable(image.strip()), captions, known)
+
+
+def _listed(text):
+    """The captions of a cell: several are a list as Python or JSON writes it."""
+    if isinstance(text, str) and text.strip().startswith("[") and text.strip().endswith("]"):
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            found = ast.literal_eval(text.strip())
+            if found and all(isinstance(one, str) for one in found):
+                return list(found)
+    return [text]
 
 
 def has_text_files(folder):
