@@ -84,7 +84,7 @@ def load(folder, photos=None):
             paths = _unchanged(paths, parts, ids)
         if not any(path.is_file() for path in paths[:: -(-len(paths) // _LOOKED_FOR)]):
             missing["photos"] = _MOVED
-            print(f"{folder}: no photo is at its path, as {paths[0]}: name their folder, --photos")
+            print(f"{folder}: no photo is as it was indexed: name their folder, --photos")
     return Gallery(
         folder.resolve().name,
         retriever,

@@ -15,6 +15,7 @@ from demo.limits import RefusedError
 from demo.service import Service
 from halo_zoo.search import main as search
 from zoo.errors import InputError
+from zoo.files.written import read_sealed
 from zoo.retriever.stored_towers import FACTS, StoredTower
 
 MODEL = "toy_birds_pfe"
@@ -100,7 +101,7 @@ def test_neither_tensorflow_nor_keras_nor_matplotlib_is_imported(index, photo, t
 
 def test_photos_that_are_gone_have_a_placeholder_and_a_sentence(index, tmp_path, capsys):
     moved = shutil.copytree(index, tmp_path / "moved")
-    setup = json.loads((moved / "search.json").read_text())
+    setup = read_sealed(moved / "search.json")
     setup["build"]["source"] = str(tmp_path / "nowhere")
     (moved / "search.json").write_text(json.dumps(setup))
     gallery = stored_index.load(moved)
@@ -117,6 +118,32 @@ def test_photos_that_are_gone_have_a_placeholder_and_a_sentence(index, tmp_path,
     assert found.thumbnail(0).startswith("data:image/jpeg")
     with pytest.raises(InputError, match="folder of the index's photos"):
         stored_index.load(moved, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("of", ["changed", "absolute", "above"])
+def test_an_index_of_a_stranger_shows_no_other_picture(index, tmp_path, of):
+    """A photo is shown as it was indexed, by its size and time, or below the folder of --photos."""
+    private, photos = tmp_path / "private", tmp_path / "photos"
+    shutil.copytree(index.parent / "photos", private)  # with their times
+    shutil.copytree(private, photos)
+    made = shutil.copytree(index, tmp_path / "index")
+    setup = read_sealed(made / "search.json")
+    setup["build"]["source"], named = str(private), None
+    if of == "changed":
+        for path in private.rglob("*.*"):
+            os.utime(path, ns=(1, 1))
+    else:
+        path = made / setup["index"] / "names.json"
+        above = f"{private}/" if of == "absolute" else "../private/"
+        changed = {n: f"{above}{name}" for n, name in json.loads(path.read_text()).items()}
+        path.write_text(json.dumps(changed))
+        del setup["files"]
+        named = photos
+    (made / "search.json").write_text(json.dumps(setup))
+    gallery = stored_index.load(made, named)
+    assert {gallery.thumbnail(n)[:18] for n in range(len(gallery.image_names))} == {
+        "data:image/svg+xml"
+    }
 
 
 def html_of(built):

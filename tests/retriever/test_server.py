@@ -2,10 +2,12 @@
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -13,7 +15,9 @@ import pytest
 from PIL import Image
 
 import zoo
+from zoo.errors import InputError
 from zoo.retriever import limits, server
+from zoo.retriever.sent_pictures import PROCESSES, Decoders
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +202,63 @@ def test_a_body_in_parts_is_bounded_too(retriever):
     assert "16,777,216 bytes at most" in response.json()["error"]
 
 
+@pytest.mark.parametrize("header", [None, "Bearer b", "Bearer", "Basic eDpi", "Basic %", "a"])
+def test_a_token_is_asked_for(retriever, header):
+    app = server.application(retriever, token="a")
+    sent = [{"Authorization": header} if header else {}, {"Authorization": "Bearer a"}]
+    sent.append({"Authorization": "Basic eDph"})  # x:a, as a browser sends a password
+    asked = (("GET", path, {"headers": one}) for path in ("/", "/health") for one in sent)
+    assert [one.status_code for one in call(app, *asked)] == [401, 200, 200] * 2
+
+
+def test_lists_wait_behind_single_questions_and_are_bounded(retriever, monkeypatch):
+    monkeypatch.setattr(server, "MAX_WAITING", 100)
+    order, whole = [], retriever.ask
+    monkeypatch.setattr(retriever, "ask", lambda q, k: order.append(len(q)) or whole(q, k))
+    app = server.application(retriever)
+    many = ("POST", "/ask", {"json": {"questions": ["a bird"] * 80, "k": 1}})
+    one = ("POST", "/ask", {"json": {"question": "a bird"}})
+    assert [found.status_code for found in call(app, many, many, one)] == [200, 503, 200]
+    assert max(order) <= server.AT_ONCE
+    assert order.index(1) < 3
+    response = ask(app, questions=["a"] * 200, k=300)
+    assert (response.status_code, "10,000 results" in response.text) == (422, True)
+
+
+def test_health_asks(retriever, monkeypatch):
+    monkeypatch.setattr(retriever, "ask", lambda questions, k: 1 / 0)
+    get, head = call(server.application(retriever), ("GET", "/health", {}), ("HEAD", "/health", {}))
+    assert (get.status_code, head.status_code) == (503, 503)
+    assert get.json() == {"status": "failing", "error": "division by zero"}
+
+
+def test_a_picture_that_takes_long_is_ended_and_no_other_waits():
+    picture = io.BytesIO()
+    Image.new("L", (4000, 4000), 99).save(picture, "JPEG", progressive=True)
+    *_, scan = picture.getvalue().rpartition(b"\xff\xda")
+    slow = picture.getvalue()[:-2] + (b"\xff\xda" + scan[:-2]) * 85 + b"\xff\xd9"
+    decoders = Decoders(per_pixel=0)
+    with contextlib.closing(decoders):
+        assert decoders.decoded(PICTURE.getvalue()).shape == (10, 20, 3)
+        with ThreadPoolExecutor() as pool:
+            ended = [pool.submit(decoders.decoded, slow) for _ in range(PROCESSES - 1)]
+            assert decoders.decoded(PICTURE.getvalue()).shape == (10, 20, 3)
+            with pytest.raises(InputError, match="not an image"):
+                decoders.decoded(b"x")
+            for one in ended:
+                with pytest.raises(InputError, match="takes too long"):
+                    one.result(60)
+            waiting = pool.submit(decoders.decoded, slow)
+            time.sleep(0.1)
+            start = time.monotonic()
+            decoders.close()
+            with pytest.raises(InputError, match="takes too long"):
+                waiting.result(60)
+            assert time.monotonic() - start < 1
+    with pytest.raises(InputError):
+        decoders.decoded(PICTURE.getvalue())
+
+
 def test_a_kept_connection_sends_at_once():
     with (
         server.listening("127.0.0.1", 0) as listening,
@@ -205,6 +266,8 @@ def test_a_kept_connection_sends_at_once():
         listening.accept()[0] as accepted,
     ):
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # a client that does not read
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
 
 
 def test_a_fault_of_the_server_is_json(retriever, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -105,6 +106,66 @@ def test_what_is_damaged_is_named(folder, tmp_path):
             Retriever.load(folder)
     finally:
         facts.write_text(before)
+
+
+def asked_of(folder):
+    retriever = Retriever.load(folder)
+    retriever.ask([np.zeros((9, 9, 3), "uint8")], 3)
+    retriever.ask("a bird", 3)
+
+
+def test_every_damaged_file_is_named_and_none_is_raw(folder, tmp_path):
+    rng = np.random.default_rng(0)
+    whole = shutil.copytree(folder, tmp_path / "index")
+    named = json.loads((whole / SETUP).read_text())
+    parts = [named["index"], named["towers"]]
+    files = [whole / SETUP, *(one for part in parts for one in (whole / part).rglob("*.*"))]
+    files = [path for path in files if path.is_file() and path.name != ".lock"]
+    assert len(files) > 8
+    for path in files:
+        before = path.read_bytes()
+        for damage in range(4):
+            at = int(rng.integers(len(before)))
+            changed = before[:at] + bytes([before[at] ^ 1 << int(rng.integers(8))])
+            changed += before[at + 1 :] if damage else b""
+            path.write_bytes(changed)
+            with pytest.raises(zoo.errors.InputError, match=r"\w"):
+                asked_of(whole)
+        path.unlink()
+        with pytest.raises(zoo.errors.InputError, match=r"\w"):
+            asked_of(whole)
+        path.write_bytes(before)
+    asked_of(whole)
+
+
+def test_what_is_open_answers_whatever_becomes_of_its_folder(folder, both, tmp_path):
+    whole = shutil.copytree(folder, tmp_path / "index")
+    found = Retriever.load(whole)
+    shutil.rmtree(whole)
+    asked = ["a small bird", "a red crown"], [np.full((20, 30, 3), 99, "uint8")]
+    for questions in asked:
+        for one, other in zip(found.ask(questions), both[0].ask(questions), strict=True):
+            assert one.to_dict() == other.to_dict()
+
+
+FORK = """
+import os, sys
+import numpy as np
+from zoo.retriever import Retriever
+retriever = Retriever.load(sys.argv[1])
+questions = [f"a small bird {n}" for n in range(200)]
+expected = [one.ids.tolist() for one in retriever.ask(questions)]
+child = os.fork()
+if not child:
+    os._exit(expected != [one.ids.tolist() for one in retriever.ask(questions)])
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_answers_too(folder):
+    command = [sys.executable, "-c", FORK, str(folder)]
+    environment = {**os.environ, "HALO_LAZY": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(command, env=environment, timeout=120, check=False).returncode == 0
 
 
 @pytest.fixture

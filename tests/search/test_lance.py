@@ -17,6 +17,7 @@ from zoo import similarities as S
 from zoo.confidence import calibrate_on
 from zoo.embeddings.arrays import take
 from zoo.errors import InputError
+from zoo.files.written import read_sealed, sealed
 from zoo.search import Index
 
 pytest.importorskip("lancedb", reason='pip install ".[large]"')
@@ -196,7 +197,7 @@ def test_damage_is_named(make, tmp_path):
     with pytest.raises(InputError, match="LanceDB"):
         Index.load(tmp_path / "large")
     for change in ({"version": 9}, {"table_version": 77}, {"moments": "none.npz"}):
-        path.write_text(json.dumps({**json.loads(whole), **change}))
+        path.write_text(json.dumps(sealed({**read_sealed(path, json.loads(whole)), **change})))
         with pytest.raises(InputError):
             LanceIndex.load(tmp_path / "large")
     path.write_text(whole)

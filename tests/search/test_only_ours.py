@@ -12,6 +12,7 @@ import zoo
 from colour_model import colour_gaussians
 from halo_zoo.search import main
 from zoo.errors import InputError
+from zoo.files.written import read_sealed
 from zoo.search import Index, built
 
 FOLDERS = ("index", "towers-x", "data-1")
@@ -97,9 +98,9 @@ def test_our_own_leftovers_are_removed(finished, tmp_path):
     """Of a build that was killed: what it had listed, whole or half."""
     out = tmp_path / "out"
     shutil.copytree(finished / "out", out)
-    manifest = json.loads((out / "search.json").read_text())
+    manifest = read_sealed(out / "search.json")
     manifest["written"] += ["index-2", "towers-y"]
-    (out / "search.json").write_text(json.dumps(manifest))
+    (out / "search.json").write_text(json.dumps(manifest))  # as an older version did
     (out / "index-2").mkdir()
     (out / "towers-y").mkdir()
     (out / "towers-y" / "half.onnx").write_bytes(b"half")
@@ -134,7 +135,7 @@ def test_an_index_of_an_older_version_is_left_alone(finished, retriever, tmp_pat
 def test_an_index_saved_by_an_older_version_is_saved_over(retriever, tmp_path):
     index, folder = retriever.index, tmp_path / "index"
     index.save(folder)
-    manifest = json.loads((folder / "index.json").read_text())
+    manifest = read_sealed(folder / "index.json")
     del manifest["written"]
     (folder / "index.json").write_text(json.dumps(manifest))
     index.save(folder)

@@ -58,8 +58,7 @@ _OTHERS = (
     (b"%!PS", 0, "PostScript"),
     (b"8BPS", 0, "PSD"),
 )
-# What a stranger's picture may cost, three times what honest ones of 16 million pixels do.
-_SECONDS, _SECONDS_PER_PIXEL, _MEMORY = 0.4, 1e-7, 2**30
+_MEMORY = 2**30  # bytes of a process that decodes for strangers
 _BLOCK = 2**24  # numbers of a picture that are float32 at once
 RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, their defaults
 
@@ -324,11 +323,11 @@ def _weights(before, after):
     return (weights / np.where(total > math.ulp(1.0), total, 1.0)).astype(np.float32)
 
 
-def decode_for(connection: int) -> None:
+def decode_for(connection: int, seconds: float, more: float) -> None:
     """Decodes for the parent process until it closes a `Connection`: bytes, then the most pixels.
 
-    The system ends this process when a picture takes more processor time or memory than an honest
-    one does; nothing of Python is asked, so it works inside of Pillow too.
+    The system ends this process when a picture takes more processor time than `seconds`, and
+    `more` per pixel; nothing of Python is asked, so it works inside of Pillow too.
     """
     from multiprocessing.connection import Connection
 
@@ -339,11 +338,11 @@ def decode_for(connection: int) -> None:
     with contextlib.suppress(EOFError, OSError):  # the parent has ended
         while True:
             contents, max_pixels = parent.recv_bytes(), int(parent.recv_bytes())
-            signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
                 image = opened(contents, max_pixels)
-                most = _SECONDS + _SECONDS_PER_PIXEL * image.width * image.height
-                signal.setitimer(signal.ITIMER_PROF, most)
+                for_all = seconds + more * image.width * image.height
+                signal.setitimer(signal.ITIMER_PROF, for_all)
                 pixels = decoded(image, max_pixels)
                 said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
             except (InputError, MemoryError) as error:

@@ -233,6 +233,8 @@ def _index(options, written, parts, made=None, model=None):
             f"{out}: warning: {name} is among the first {hub.first} answers of {hub.share:.0%} of "
             "the probes' questions"
         )
+    if options.hubs == "warn" and (crowding := retriever.crowding()) is not None:
+        print(f"{out}: warning: {crowding}; look whether they belong there")
     where = Path(parts.folder)
     is_inside = where.parent == out  # so that the folder can be moved
     setup = {

@@ -27,7 +27,7 @@ from zoo.retriever.answer import Answer, Everything, grouped, page_of
 from zoo.retriever.parts import bank_of, opened, own_probes, probes_from, training_note
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
-from zoo.search import Hub, Index, built, hubs, scoring
+from zoo.search import Hub, Index, built, hubness, hubs, scoring
 from zoo.search.columns import whole_ids
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
@@ -652,10 +652,23 @@ class Retriever:
         except ValueError:  # an index of another similarity
             return []
 
+    def crowding(self) -> str | None:
+        """A sentence where a few items are the first answer to many of the probes' questions, of
+        which none alone need be a hub; else None."""
+        if self.probes is None or len(self.index) < hubness.LEAST:
+            return None
+        try:
+            few, share = hubness.taken_by_few(self.index, self.probes.questions(self.side))
+        except ValueError:  # an index of another similarity
+            return None
+        if share <= hubness.MUCH:
+            return None
+        return f"{few:,} of {len(self.index):,} items are first for {share:.0%} of the probes"
+
     def _hub_note(self):
         found = self.hubs()
         if not found:
-            return None
+            return self.crowding()
         (name,) = self.names_of(np.array([found[0].id])) or [f"item {found[0].id}"]
         others = f", and {len(found) - 1:,} more items likewise" if found[1:] else ""
         return (

@@ -13,6 +13,7 @@ LEAST = 40  # items of a gallery, below which every item is often among the firs
 SHARE = 0.2  # of the questions, and as many times as by chance:
 TIMES = 8
 QUESTIONS = 1000  # of a bank, at most
+FEW, MUCH = 0.03, 1 / 3  # shares: of the items, and of the questions that these take
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,3 +77,13 @@ def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
     least = max(SHARE, TIMES * first / len(index))
     order = np.lexsort((ids, -shares))
     return [Hub(int(ids[n]), float(shares[n]), first) for n in order if shares[n] >= least]
+
+
+def taken_by_few(index: Any, questions: EmbeddingLike) -> tuple[int, float]:
+    """`(few, share)`: how many items are 3 %, and the share of the questions whose first answer is
+    one of those that are first most often. Many planted rows share what one hub would take."""
+    bank = thinned(as_arrays(questions, "questions"), QUESTIONS)
+    first = index.search(bank, 1)[1]
+    counts = np.sort(np.unique(first[first >= 0], return_counts=True)[1])[::-1]
+    few = max(1, round(FEW * len(index)))
+    return few, float(counts[:few].sum() / length(bank))
