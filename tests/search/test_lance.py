@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -185,6 +186,15 @@ def test_what_does_not_fit_is_refused(make, sets, tmp_path):
     assert os.listdir(tmp_path / "mine") == ["thesis.tex"]
     with pytest.raises(InputError, match="holds an index; choose another folder"):
         LanceIndex.build(tmp_path / "large", gallery, "csd")
+
+
+def test_an_open_index_whose_files_are_gone_says_so(make, tmp_path):
+    gallery = make("csd", 60)
+    index = LanceIndex.build(tmp_path / "large", gallery, "csd")
+    shutil.rmtree(tmp_path / "large")
+    for read in (lambda: index.search(gallery, 3), lambda: index.answer_vectors(np.zeros((1, 1)))):
+        with pytest.raises(InputError, match="its files are gone or were replaced; load the index"):
+            read()
 
 
 def test_damage_is_named(make, tmp_path):

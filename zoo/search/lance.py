@@ -26,7 +26,7 @@ from zoo.search.gallery import uncertainty_of
 from zoo.search.neighbours import SPARE
 from zoo.search.rerank import best
 from zoo.search.searchable import Searchable
-from zoo.search.sharing import SharedLock, changes, reads
+from zoo.search.sharing import SharedLock, changes, on_disk, reads
 
 require("lancedb", extra="large")
 
@@ -151,6 +151,7 @@ class LanceIndex(Searchable, ByVectors):
         self._size = self.table.count_rows()
 
     @reads
+    @on_disk
     def search(self, queries, k, max_uncertainty=None, where=None):
         """As `Index.search`, of the items that meet `where`, an SQL condition on the table's
         columns; a ValueError if it cannot be read."""
@@ -204,6 +205,7 @@ class LanceIndex(Searchable, ByVectors):
         return self._space.scores(values, queries, self._score), ids
 
     @reads
+    @on_disk
     def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
         """As of `Index`."""
         self._check_process()
@@ -221,6 +223,7 @@ class LanceIndex(Searchable, ByVectors):
 
     @property
     @reads
+    @on_disk
     def ids(self):
         """The ids in the index, int64 `(len(index),)`."""
         if self._held is None:

@@ -4,6 +4,8 @@ import contextlib
 import functools
 import threading
 
+from zoo.errors import InputError
+
 
 class SharedLock:
     """Whoever reads or changes an index holds it alone; a thread may take it again. FAISS uses all
@@ -31,3 +33,20 @@ def reads(method):
 
 
 changes = reads
+
+
+def on_disk(method):
+    """A method that reads files of its `folder`, as LanceDB does: an InputError if they are gone."""
+
+    @functools.wraps(method)
+    def told(self, *args, **kwargs):
+        try:
+            return method(self, *args, **kwargs)
+        except (RuntimeError, ValueError) as error:
+            if "Not found:" not in str(error):
+                raise
+            raise InputError(
+                f"{self.folder}: its files are gone or were replaced; load the index again"
+            ) from None
+
+    return told
