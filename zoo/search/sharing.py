@@ -36,7 +36,7 @@ changes = reads
 
 
 def on_disk(method):
-    """A method that reads files of its `folder`, as LanceDB does: an InputError if they are gone."""
+    """A method that reads files of its `folder`: an InputError if they are gone."""
 
     @functools.wraps(method)
     def told(self, *args, **kwargs):
