@@ -39,16 +39,8 @@ class StoredTowers:
         self.facts = read_sealed(self.folder / FACTS)
         if self.facts.get("version") != VERSION or not isinstance(self.facts.get("sides"), dict):
             raise InputError(f"{self.folder / FACTS}: of another version; build the index again")
-        self._towers, self._lock, self._open = {}, threading.Lock(), {}
-        # What is open stays, whatever becomes of the folder.
-        with contextlib.ExitStack() as stack:
-            for name in self.facts.get("files") or os.listdir(self.folder):
-                path = self.folder / Path(name).name
-                try:
-                    self._open[name] = stack.enter_context(open(path, "rb"))
-                except OSError as error:
-                    raise InputError(f"{path}: {error.strerror}") from error
-            weakref.finalize(self, stack.pop_all().close)
+        self._towers, self._lock = {}, threading.Lock()
+        self._files = _Files(self.folder, self.facts.get("files"))
 
     @classmethod
     def of(cls, out: Path, setup: dict[str, Any]) -> "StoredTowers | None":
@@ -57,9 +49,7 @@ class StoredTowers:
         name = setup.get("towers")
         if not isinstance(name, str) or not name.startswith(TOWERS):
             return None
-        if not (out / name / FACTS).is_file() or not all(map(importlib.util.find_spec, ENGINE)):
-            return None
-        return cls(out / name)
+        return cls(out / name) if all(map(importlib.util.find_spec, ENGINE)) else None
 
     def __contains__(self, side: str) -> bool:
         return side in self.facts["sides"]
@@ -69,20 +59,11 @@ class StoredTowers:
             if side not in self._towers:
                 facts = self.facts["sides"][side]
                 try:
-                    self._towers[side] = StoredTower(self.folder, side, facts, self._contents)
+                    self._towers[side] = StoredTower(self.folder, side, facts, self._files.contents)
                 except (KeyError, TypeError, AttributeError) as error:
                     said = f"{self.folder / FACTS}: not the facts of a tower ({error!r})"
                     raise InputError(said) from error
             return self._towers[side]
-
-    def _contents(self, path):
-        if path.name not in self._open:
-            return None
-        file, facts = self._open[path.name].fileno(), self.facts.get("files")
-        contents = os.pread(file, os.fstat(file).st_size, 0)  # a fork shares the place in a file
-        if facts:
-            check_facts(path, facts[path.name], contents)
-        return contents
 
     @functools.cached_property
     def known_words(self) -> frozenset[str] | None:
@@ -90,6 +71,30 @@ class StoredTowers:
         if self.facts["spells"]:
             return None
         return frozenset(self["captions"].tokenizer.get_vocab())
+
+
+class _Files:
+    """The files of a folder as they are now: what is open stays, whatever becomes of the folder."""
+
+    def __init__(self, folder, facts):
+        self._facts, self._open = facts, {}
+        with contextlib.ExitStack() as stack:
+            for name in facts or os.listdir(folder):
+                path = folder / Path(name).name
+                try:
+                    self._open[path.name] = stack.enter_context(open(path, "rb"))
+                except OSError as error:
+                    raise InputError(f"{path}: {error.strerror}") from error
+            weakref.finalize(self, stack.pop_all().close)
+
+    def contents(self, path):
+        if path.name not in self._open:
+            return None
+        file = self._open[path.name].fileno()
+        contents = os.pread(file, os.fstat(file).st_size, 0)  # a fork shares the place in a file
+        if self._facts:
+            check_facts(path, self._facts[path.name], contents)
+        return contents
 
 
 class StoredTower:
