@@ -15,9 +15,11 @@ import argparse
 import contextlib
 import importlib
 import os
+import shutil
 import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from zoo.cli import OneLineParser, program, run
@@ -82,12 +84,22 @@ def _private_folder():
     """Gradio's folder of temporary files, for the block alone; it goes at SIGTERM too."""
     # Gradio serves all of it, and by default all its pages on the machine share one.
     before = os.environ.get("GRADIO_TEMP_DIR")
-    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TOLD))  # as Ctrl+C does
+    # A collector's callback, in which a signal may come, swallows what its handler raises.
+    ending = threading.Timer(1, lambda: shutil.rmtree(private, True) or os._exit(_TOLD))
+    ending.daemon = True
+
+    def told(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ending.start()
+        sys.exit(_TOLD)  # as Ctrl+C does
+
+    handler = signal.signal(signal.SIGTERM, told)
     try:
         with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
             os.environ["GRADIO_TEMP_DIR"] = private
             yield
     finally:
+        ending.cancel()
         signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
         os.environ.pop("GRADIO_TEMP_DIR", None)
         if before is not None:
