@@ -259,6 +259,20 @@ def test_a_picture_that_takes_long_is_ended_and_no_other_waits():
         decoders.decoded(PICTURE.getvalue())
 
 
+def test_a_body_that_comes_slowly_is_left(retriever, monkeypatch):
+    async def parts():
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            yield b" "
+
+    monkeypatch.setattr(limits, "SECONDS", 0.2)
+    headers = {"Content-Type": "application/json"}
+    app = server.application(retriever)
+    (response,) = call(app, ("POST", "/ask", {"content": parts(), "headers": headers}))
+    assert response.status_code == 408
+    assert response.json() == {"error": "a body must come within 0.2 s"}
+
+
 def test_a_kept_connection_sends_at_once():
     with (
         server.listening("127.0.0.1", 0) as listening,

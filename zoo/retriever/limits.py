@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException  # noqa: E402
 from starlette.responses import JSONResponse  # noqa: E402
 
 MAX_CONNECTIONS = 512  # uvicorn's `limit_concurrency`; the next ones get 503
+SECONDS = 60  # in which a body has to come
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -25,8 +26,8 @@ def hosts_of(address: str, allowed: Sequence[str] = ()) -> list[str]:
 
 
 class BoundedBody:
-    """ASGI middleware: refuses a body of more than `most` bytes with status 413; `but` maps paths
-    to bounds of their own."""
+    """ASGI middleware: refuses a body of more than `most` bytes with status 413, one that comes
+    too slowly with 408; paths in `but` have bounds of their own."""
 
     def __init__(self, app, most, but=()):
         self.app, self.most, self.but = app, most, but
@@ -36,11 +37,20 @@ class BoundedBody:
             return await self.app(scope, receive, send)
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         size = int(announced[:20]) if announced.isdigit() else 0
-        come = 0
+        come, end, is_whole = 0, asyncio.get_running_loop().time() + SECONDS, False
 
         async def bounded():
-            nonlocal come
-            message = await receive() if size <= self.most else {}
+            nonlocal come, is_whole
+            if is_whole:
+                return await receive()
+            message = {}
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive() if size <= self.most else {}
+            except TimeoutError:
+                said = f"a body must come within {SECONDS} s"
+                raise HTTPException(408, said, {"Connection": "close"}) from None
+            is_whole = not message.get("more_body")
             come += len(message.get("body", b""))
             if max(size, come) > self.most:
                 raise HTTPException(413, f"a body may have {self.most:,} bytes at most")
