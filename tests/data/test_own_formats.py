@@ -77,3 +77,24 @@ def test_paths_of_windows_are_paths(tmp_path):
     found = pictures(tmp_path / "pairs.csv")
     assert found.names == ["photos/a.png"]
     assert found.values == [str(tmp_path / "photos" / "a.png")]
+
+
+@pytest.mark.parametrize(
+    ("cell", "captions"),
+    [
+        ("\"['a dog', 'a cat']\"", ["a dog", "a cat"]),
+        ('"[""a dog"", ""a cat""]"', ["a dog", "a cat"]),
+        ("[a dog]", ["[a dog]"]),
+        ("nan", None),
+        ("NULL", None),
+    ],
+)
+def test_cells_that_pandas_writes(tmp_path, cell, captions):
+    Image.new("RGB", (9, 9), (1, 2, 3)).save(tmp_path / "a.png")
+    (tmp_path / "pairs.csv").write_text(f"image,caption\na.png,{cell}\n")
+    if captions is None:
+        with pytest.raises(InputError, match=r"pairs\.csv:2: expected text as 'caption'"):
+            own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False)
+    else:
+        records = own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False).records
+        assert list(records.captions) == captions

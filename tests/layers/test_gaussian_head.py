@@ -149,6 +149,10 @@ def test_unit_length_of_nothing_has_a_finite_gradient():
     import tensorflow as tf
 
     check_layer(UnitLength, {}, {"features": STATE}, (4, 16))
+    for scale in (1e-30, 1e-12, 1e-7, 1e18):
+        found = np.linalg.norm(UnitLength()(scale * STATE.astype("float32")), axis=-1)
+        np.testing.assert_allclose(found, 1.0, rtol=1e-5)
+    assert not np.any(UnitLength()(np.zeros((1, 3), "float32")))
     zero = tf.Variable(tf.zeros((2, 3)))
     with tf.GradientTape() as tape:
         total = ops.sum(unit_length(zero))

@@ -118,6 +118,30 @@ def test_any_model_takes_it_and_keeps_it(tmp_path):
     )
 
 
+def test_terms_are_logged_with_the_weight_of_their_batch():
+    """As Keras logs the loss, where the last batch of a data set of unknown size is smaller."""
+    model = DualEncoder(*towers(), similarities.Cosine(), loss=losses.InfoNCE())
+    model = model.with_auxiliaries(losses.AuxiliaryRanking(losses.SmoothAveragePrecision(0.1)))
+    values = RNG.normal(size=(6, 5)).astype("float32")
+    batches = [
+        {"images": values[:size], "captions": values[-size:], "matches": np.eye(size) > 0}
+        for size in (6, 2)
+    ]
+    (term,) = model.auxiliaries
+    model.compile(keras.optimizers.SGD(0.0))
+    alone = [
+        model.evaluate(tf.data.Dataset.from_tensors(one), verbose=0, return_dict=True)
+        for one in batches
+    ]
+    kinds = {name: tf.TensorSpec([None, *v.shape[1:]], v.dtype) for name, v in batches[0].items()}
+    kinds["matches"] = tf.TensorSpec((None, None), bool)
+    data = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=kinds)
+    logged = model.fit(data, verbose=0).history
+    for name in ("loss", term.name):
+        expected = (6 * alone[0][name] + 2 * alone[1][name]) / 8
+        np.testing.assert_allclose(logged[name][0], expected, rtol=1e-5)
+
+
 def test_without_semantics_it_says_what_is_missing():
     term = losses.AuxiliaryRanking(losses.SemanticPrecision())
     with pytest.raises(ValueError, match="needs batches with 'semantic'"):

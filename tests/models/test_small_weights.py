@@ -86,7 +86,7 @@ def test_points_are_the_means_and_share_the_weights(presets, tmp_path):
     assert sum(path.stat().st_size for path in (folder / "points").iterdir()) < 5000
     with pytest.raises(InputError, match="exists already"):
         save_points(folder / "points", "whole", {})
-    for named in ("nowhere", "../whole", 3):
+    for named in ("nowhere", "../whole", 3, "..", "odd"):
         (tmp_path / "odd").mkdir(exist_ok=True)
         (tmp_path / "odd" / "points_of.json").write_text(json.dumps({"points_of": named}))
         with pytest.raises(InputError, match="expected `points_of` to name a preset"):

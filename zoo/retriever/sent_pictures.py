@@ -73,7 +73,7 @@ class _Worker:
         path = os.pathsep.join(filter(None, sys.path))
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", _WORK.format(theirs.fileno(), *times)],
+                [sys.executable, "-Wignore", "-c", _WORK.format(theirs.fileno(), *times)],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "HALO_LAZY": "1", "PYTHONPATH": path},
             )
