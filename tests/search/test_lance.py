@@ -192,7 +192,10 @@ def test_an_open_index_whose_files_are_gone_says_so(make, tmp_path):
     gallery = make("csd", 60)
     index = LanceIndex.build(tmp_path / "large", gallery, "csd")
     shutil.rmtree(tmp_path / "large")
-    for read in (lambda: index.search(gallery, 3), lambda: index.answer_vectors(np.zeros((1, 1)))):
+    for read in (
+        lambda: index.search(gallery, 3),
+        lambda: index.answer_vectors(np.zeros((1, 1), int)),
+    ):
         with pytest.raises(InputError, match="its files are gone or were replaced; load the index"):
             read()
 

@@ -334,7 +334,8 @@ def decode_for(connection: int, seconds: float, more: float) -> None:
     parent = Connection(connection)
     os.nice(5)
     with contextlib.suppress(ValueError, OSError):  # a system without it
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + _MEMORY, held + _MEMORY))
     with contextlib.suppress(EOFError, OSError):  # the parent has ended
         while True:
             contents, max_pixels = parent.recv_bytes(), int(parent.recv_bytes())

@@ -31,39 +31,42 @@ class Decoders:
 
     def __init__(self, seconds: float = SECONDS, per_pixel: float = SECONDS_PER_PIXEL):
         self._times = seconds, per_pixel
-        self._free, self._all, self._lock = queue.SimpleQueue(), None, threading.Lock()
-        self._closed = False
+        self._free, self._all, self._lock = queue.SimpleQueue(), [], threading.Lock()
 
     def decoded(self, contents: bytes) -> np.ndarray:
         """As of `zoo.files.decoding`, of at most `MAX_PIXELS`; waits for a free process."""
         with self._lock:
-            if self._all is None:
-                self._all = []
-                for _ in range(PROCESSES):
-                    self._start()
-        worker = self._free.get()
+            free = self._free
+            for _ in range(0 if self._all else PROCESSES):
+                self._start()
+        worker = free.get()
         try:
-            if self._closed:
+            if free is not self._free:  # closed meanwhile
                 raise EOFError
             shape, pixels = worker.ask(contents)
         except (EOFError, OSError):
             worker.end()
-            self._start() if not self._closed else self._free.put(worker)
+            with self._lock:
+                if free is self._free:
+                    self._start()
+                else:
+                    free.put(worker)  # who waits is told, too
             raise InputError("it takes too long to decode") from None
-        self._free.put(worker)
+        free.put(worker)
         if not shape:
             raise InputError(pixels.decode())
         return np.frombuffer(pixels, np.uint8).reshape(np.frombuffer(shape, np.int64))
 
     def _start(self):
         worker = _Worker(*self._times)
-        self._all.append(worker)
+        self._all = [one for one in self._all if one.process.returncode is None] + [worker]
         self._free.put(worker)
 
     def close(self) -> None:
         """Ends the processes; who waits for one gets an InputError."""
-        self._closed = True
-        for worker in self._all or ():
+        with self._lock:
+            ended, self._all, self._free = self._all, [], queue.SimpleQueue()
+        for worker in ended:
             worker.process.kill()
 
 
@@ -75,7 +78,7 @@ class _Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-Wignore", "-c", _WORK.format(theirs.fileno(), *times)],
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "HALO_LAZY": "1", "PYTHONPATH": path},
+                env={**os.environ, "HALO_LAZY": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
             )
 
     def ask(self, contents):
