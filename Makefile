@@ -52,7 +52,7 @@ test: lint
 test-slow: setup
 	$(BIN)/python -m pytest -m very_slow
 
-# Plants errors in the papers' code, one at a time, and prints which test catches each; minutes.
+# Plants errors in the code, one at a time, and prints which test catches each; minutes.
 mutants: setup
 	$(BIN)/python -m tools.mutants
 

@@ -2,26 +2,30 @@
 
     python -m studies.fits photos_pfe ../shared/data/flickr8k
 
+Learns what fits again by an oracle of the judgments of one half of the photos, and reports on the
+other half: an oracle of that half's own judgments is true where nobody judged. Both halves report.
 Asks the third caption of photos over galleries of several sizes: with the caption's own photo
 there, with another in its place, and a mixture in which 70 % of the questions have an answer: of
-the others all that fits is taken out. True is what people said; of pairs that nobody judged it is
-what the oracle of `zoo.evaluation.fits` gives. Also what certified cut-offs keep.
+the others all that fits is taken out. Also what certified cut-offs keep.
 """
 
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
+from studies import oracle
 from studies.judgments import Judgments
-from studies.people_data import Encoded
+from studies.people_data import MODEL, Encoded
 from studies.statistics import auroc
-from zoo import evaluation
+from zoo import Tower, evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, QueryScores, abstention_auc
 from zoo.confidence.scores import agreement
 from zoo.embeddings.arrays import take
-from zoo.evaluation.fits import TAKEN_OUT
-from zoo.evaluation.relevance import relevance, score_scale
+from zoo.evaluation import relevance as reading
+from zoo.evaluation.fits import TAKEN_OUT, learn_fits, with_fits
+from zoo.evaluation.relevance import score_scale
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
 from zoo.retriever.parts import HUBS
@@ -33,14 +37,8 @@ SHARES = (0.2, 0.3, 0.4)
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    probes = Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
-    data = Encoded.of(options.folder, options.model, "test", options.cache)
-    judged = Judgments.read(options.folder).matrix(data.names, data.names)
-    people = People(data, options.model, probes, judged, options.hubs)
-    for name, ask in (
-        ("own photo there", people.there),
-        ("another in its place", people.elsewhere),
-    ):
+    halves = list(halves_of(options))
+    for name, ask in (("own photo there", "there"), ("another in its place", "elsewhere")):
         print(f"\n**{name}** (said / true)\n")
         ranks = " | ".join(
             f"{low + 1}–{high}" if high > low + 1 else f"{high}" for low, high in RANKS
@@ -48,26 +46,48 @@ def main(argv=None):
         print(f"| photos | {ranks} | number | worst of 20 ranks | wanted | judged alone | nAUC |")
         print("|---" * (len(RANKS) + 6) + "|")
         for size in options.sizes:
-            draws = options.draws if size < people.count else 1
-            found = [ask(size, options.seed + draw) for draw in range(draws)]
-            print(people.row(size, found), flush=True)
+            found = [
+                getattr(people, ask)(size, options.seed + draw)
+                for people in halves
+                for draw in range(options.draws if size < people.count else 1)
+            ]
+            print(row(size, found), flush=True)
     print("\n**70 % of the questions have an answer**\n")
     print("| photos | said | true | AUROC of absence |\n|---|---|---|---|")
     for size in options.sizes:
-        if size < people.count:
-            print(people.mixture(size, options), flush=True)
+        if size < halves[0].count:
+            print(mixture(size, [people.mixture(size, options) for people in halves]), flush=True)
     print("\n**Certified cut-offs**\n")
     print("| photos | promised unfit | unfit | answered | broken |\n|---|---|---|---|---|")
-    for size in options.sizes:
-        if size < people.count:
-            people.certified(size, options)
+    for size in (size for size in options.sizes if size < halves[0].count):
+        certified(size, [people.certified(size, options) for people in halves])
     return 0
+
+
+def halves_of(options):
+    """The `People` of both halves of the test photos, each taught by the other half alone."""
+    of_model, of_preset = (
+        Encoded.of(options.folder, name, "test", options.cache) for name in (options.model, MODEL)
+    )
+    probes = Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
+    judgments, encode = Judgments.read(options.folder), Tower(options.model, "captions").of_texts
+    table, truth = oracle.pairs_of(of_preset, judgments)
+    first = np.random.default_rng(options.seed).permutation(len(truth)) < len(truth) // 2
+    parts = first, ~first
+    weights = [oracle.weights_within(table, truth, part) for part in parts]
+    validation = Encoded.of(options.folder, options.model, "validation", options.cache)
+    for part, true, taught in zip(parts, weights, weights[::-1], strict=True):
+        with mock.patch.object(reading, "oracle", return_value=taught):
+            learned = learn_fits(validation.captioned(probes, encode, "validation"))
+        data = of_model.select(np.flatnonzero(part))
+        judged = judgments.matrix(data.names, data.names)
+        yield People(data, options.model, with_fits(probes, learned), judged, options.hubs, true)
 
 
 class People:
     """The model's answers to the third caption of each photo, and what fits them."""
 
-    def __init__(self, data, model, probes, judged=None, hubs="auto"):
+    def __init__(self, data, model, probes, judged, hubs, weights):
         self.data, self.model, self.probes = data, from_preset(model), probes
         self.count, self.hubs = len(data.names), hubs
         owners, count = data.owners, self.count
@@ -75,12 +95,10 @@ class People:
         self.queries = take(data.captions, self.asked)
         self.texts = [data.texts[row] for row in self.asked]
         scores = data.scores(self.asked)
-        own = np.eye(count, dtype=bool)
-        self.oracle = relevance(
-            data.sentences, self.asked, owners, count, scores, score_scale(scores, own)
-        )
-        self.judged = np.full((count, count), np.nan) if judged is None else judged
-        self.truth = np.where(np.isnan(self.judged), self.oracle, self.judged)
+        scale, self.judged = score_scale(scores, np.eye(count, dtype=bool)), judged
+        with mock.patch.object(reading, "oracle", return_value=weights):
+            told = reading.relevance(data.sentences, self.asked, owners, count, scores, scale)
+        self.truth = np.where(np.isnan(judged), told, judged)
         self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
 
     def retriever(self, photos):
@@ -121,24 +139,6 @@ class People:
             "of_people": self.is_judged[questions[kept]],
         }
 
-    def row(self, size, found):
-        names = found[0].keys() - {"fits"}
-        joint = {name: np.concatenate([one[name] for one in found]) for name in names}
-        said, true = joint["said"], joint["true"]
-        cells = [
-            f"{said[:, low:high].mean():.3f} / {true[:, low:high].mean():.3f}"
-            for low, high in RANKS
-        ]
-        cells.append(f"{joint['number'].mean():.2f} / {joint['fitting'].mean():.2f}")
-        away = np.abs(said.mean(axis=0) - true.mean(axis=0))
-        cells.append(f"{away[0]:.3f}, {away[1:].max():.3f}; mean {away.mean():.3f}")
-        cells.append(f"{joint['wanted'].mean():.3f} / {joint['right'].mean():.3f}")
-        known = ~np.isnan(joint["judged"][:, 0]) & joint["of_people"]
-        first, fits = said[known, 0], joint["judged"][known, 0] > 0
-        cells.append(f"{first.mean():.3f} / {fits.mean():.3f} (n = {known.sum()})")
-        cells.append(f"{abstention_auc(first, fits):.3f}")
-        return f"| {size:,} | {' | '.join(cells)} |"
-
     def mixture(self, size, options):
         """Of 30 % of the questions all that fits is taken out, and others fill the gallery."""
         said, true, present, is_there = [], [], [], []
@@ -171,14 +171,12 @@ class People:
             true.append(fits)
             present.append(found["odds"])
             is_there.append(~absent)
-        said, true, present, is_there = map(np.concatenate, (said, true, present, is_there))
-        area = auroc(present[is_there], present[~is_there])
-        return f"| {size:,} | {said.mean():.3f} | {true.mean():.3f} | {area:.3f} |"
+        return said, true, present, is_there
 
     def certified(self, size, options):
-        """What certified cut-offs keep over splits of the questions' photos."""
+        """What certified cut-offs keep over splits of the questions' photos: pairs by share."""
         told = {share: [] for share in SHARES}
-        for draw in range(options.splits):
+        for draw in range(options.splits // 2):
             found = self.there(size, 5000 + options.seed + draw)
             for share in SHARES:
                 cut = found["fits"].cut(share, size)
@@ -186,13 +184,47 @@ class People:
                     shown = found["said"] >= cut.threshold
                     unfit = ((1 - found["true"]) * shown).sum() / max(1, shown.sum())
                     told[share].append((unfit, shown.any(axis=1).mean()))
-        for share, pairs in told.items():
-            if not pairs:
-                print(f"| {size:,} | {share} | nothing certified | | |")
-                continue
-            unfit, answered = np.array(pairs).T
-            cells = f"{unfit.mean():.3f} | {answered.mean():.2f} | {(unfit > share).mean():.3f}"
-            print(f"| {size:,} | {share} | {cells} |", flush=True)
+        return told
+
+
+def row(size, found):
+    names = found[0].keys() - {"fits"}
+    joint = {name: np.concatenate([one[name] for one in found]) for name in names}
+    said, true = joint["said"], joint["true"]
+    cells = [
+        f"{said[:, low:high].mean():.3f} / {true[:, low:high].mean():.3f}" for low, high in RANKS
+    ]
+    cells.append(f"{joint['number'].mean():.2f} / {joint['fitting'].mean():.2f}")
+    away = np.abs(said.mean(axis=0) - true.mean(axis=0))
+    cells.append(f"{away[0]:.3f}, {away[1:].max():.3f}; mean {away.mean():.3f}")
+    cells.append(f"{joint['wanted'].mean():.3f} / {joint['right'].mean():.3f}")
+    known = ~np.isnan(joint["judged"][:, 0]) & joint["of_people"]
+    first, fits = said[known, 0], joint["judged"][known, 0] > 0
+    cells.append(f"{first.mean():.3f} / {fits.mean():.3f} (n = {known.sum()})")
+    cells.append(f"{abstention_auc(first, fits):.3f}")
+    return f"| {size:,} | {' | '.join(cells)} |"
+
+
+def mixture(size, halves):
+    """A row on what was said of questions of which 30 % have no answer."""
+    said, true, present, is_there = (
+        np.concatenate([part for one in column for part in one])
+        for column in zip(*halves, strict=True)
+    )
+    area = auroc(present[is_there], present[~is_there])
+    return f"| {size:,} | {said.mean():.3f} | {true.mean():.3f} | {area:.3f} |"
+
+
+def certified(size, halves):
+    """Prints a row for every promise."""
+    for share in SHARES:
+        pairs = [pair for half in halves for pair in half[share]]
+        if not pairs:
+            print(f"| {size:,} | {share} | nothing certified | | |")
+            continue
+        unfit, answered = np.array(pairs).T
+        cells = f"{unfit.mean():.3f} | {answered.mean():.2f} | {(unfit > share).mean():.3f}"
+        print(f"| {size:,} | {share} | {cells} |", flush=True)
 
 
 def _scores(parts, truth, photos, retriever, queries):
@@ -217,7 +249,7 @@ def _parser():
     parser = OneLineParser(prog="python -m studies.fits", description=__doc__.split("\n")[0])
     parser.add_argument("model", help="a preset or a run that says what else fits")
     parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
-    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500, 1000])
+    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500])
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
     parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
     parser.add_argument("--probes", type=Path, help="others than the model's own")
@@ -225,7 +257,9 @@ def _parser():
         "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"
     )
     parser.add_argument("--draws", type=int, default=3, help="of each gallery (default 3)")
-    parser.add_argument("--splits", type=int, default=200, help="of the certificates (200)")
+    parser.add_argument(
+        "--splits", type=int, default=200, help="of the certificates, a half each (200)"
+    )
     return parser
 
 

@@ -44,19 +44,32 @@ def main(argv=None):
                 print(
                     f"| {seed} | {name} | {area:.3f} | {said.mean():.3f} | {truth[b].mean():.3f} |"
                 )
-    weights = {}
-    for name, columns in READS.items():
-        slopes, bias = Logistic.fit(table[known][:, columns], truth[known], PENALTY).plain()
-        names = [*(NAMES[column] for column in columns), "bias"]
-        weights[name] = dict(
-            zip(names, np.append(slopes, bias).round(DIGITS).tolist(), strict=True)
-        )
+    weights = weights_of(table[known], truth[known])
     print(weights)
     if options.out is not None:
         command = "python -m studies.oracle FLICKR8K --out zoo/evaluation/oracle.json"
         pairs = int(known.sum())
         write_json(options.out, {"weights": weights, "judged_pairs": pairs, "command": command})
     return 0
+
+
+def weights_of(table, truth):
+    """What `zoo.evaluation.relevance` reads, fitted on some judged pairs: `(P, 4)` and `(P,)`."""
+    weights = {}
+    for name, columns in READS.items():
+        slopes, bias = Logistic.fit(table[:, columns], truth, PENALTY).plain()
+        names = [*(NAMES[column] for column in columns), "bias"]
+        weights[name] = dict(
+            zip(names, np.append(slopes, bias).round(DIGITS).tolist(), strict=True)
+        )
+    return weights
+
+
+def weights_within(table, truth, part):
+    """Those of the judged pairs whose caption and photo are of a part `(N,)` of the photos."""
+    known = ~np.isnan(truth) & ~np.eye(len(truth), dtype=bool)
+    pairs = known & part[:, None] & part
+    return weights_of(table[pairs], truth[pairs])
 
 
 def pairs_of(data, judgments):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.embeddings.arrays import take, unit
-from zoo.evaluation.fits import scores_over
+from zoo.evaluation.fits import Captioned, scores_over
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.retriever import Retriever
 
@@ -69,6 +69,12 @@ class Encoded(NamedTuple):
             texts=[self.texts[row] for row in rows],
             sentences=self.sentences[rows],
         )
+
+    def captioned(self, probes, encode, name):
+        """What `learn_fits` reads, for a model with probes."""
+        told = self.images, self.captions, self.owners, self.texts, self.sentences
+        reference = {direction: probes.items(direction) for direction in ("t2i", "i2t")}
+        return Captioned(*told, self.similarity, encode, name, reference)
 
     def scores(self, rows):
         """Of some captions with all photos, `(Q, N)`, higher is better."""

@@ -13,7 +13,7 @@ from studies.people_data import Encoded
 from zoo import Tower, evaluation, similarities
 from zoo.cli import OneLineParser, run
 from zoo.confidence.probes import OF_POINTS
-from zoo.evaluation.fits import Captioned, learn_fits, with_fits
+from zoo.evaluation.fits import learn_fits, with_fits
 
 
 def main(argv=None):
@@ -21,17 +21,7 @@ def main(argv=None):
     data = Encoded.of(options.folder, options.preset, "validation", cache=options.cache)
     captions = Tower(options.preset, "captions")
     probes = evaluation.probes_of(options.preset)
-    captioned = Captioned(
-        data.images,
-        data.captions,
-        data.owners,
-        data.texts,
-        data.sentences,
-        data.similarity,
-        captions.of_texts,
-        "Flickr8k's validation split",
-        {direction: probes.items(direction) for direction in ("t2i", "i2t")},
-    )
+    captioned = data.captioned(probes, captions.of_texts, "Flickr8k's validation split")
     found = learn_fits(captioned, seed=options.seed)
     if "log_variance" in data.images:
         points = dataclasses.replace(

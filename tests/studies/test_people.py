@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from studies import people
+from studies import oracle, people
 from studies.judgments import FILE, Grades
 
 HEAD = ("caption_of", "caption", "image", "yes", "no", "expert_1", "expert_2", "expert_3")
@@ -68,3 +68,13 @@ def test_what_knows_how_many_photos_fit():
     assert found["σ"](once) == pytest.approx(spearmanr(sigma, counts).statistic)
     assert found["best score"](once) == pytest.approx(spearmanr(scores.max(1), counts).statistic)
     assert people.of_counts(people.Answers(scores, None, 1.0), questions)["σ"] is None
+
+
+def test_an_oracle_of_half_of_the_photos_reads_no_judgment_of_the_others():
+    rng, part = np.random.default_rng(0), np.arange(40) < 20
+    table = rng.normal(size=(40, 40, 4))
+    truth = np.where(rng.random((40, 40)) < 0.3, np.nan, table[..., 0] > 0)
+    expected = oracle.weights_within(table, truth, part)
+    truth[20:], truth[:, 20:] = 1.0, 0.0
+    assert oracle.weights_within(table, truth, part) == expected
+    assert set(expected["captions and score"]) == {"greatest", "second", "mean", "score", "bias"}
