@@ -1,10 +1,12 @@
 """Calibrated on the gallery that is asked: what is said is what is right, whatever its size."""
 
+import types
+
 import numpy as np
 import pytest
 
 from probe_world import DIM, unit, world
-from zoo.confidence import Confidence, calibrate_on
+from zoo.confidence import Confidence, calibrate, calibrate_on
 from zoo.search import Index
 
 
@@ -82,6 +84,33 @@ def test_absent_questions_are_told_from_present_ones(probes):
     assert np.mean(confidence.presence(confidence.features(absent)) <= 0.05) > 0.12
 
 
+def test_held_out_probes_are_judged_by_fits_that_have_not_seen_them(probes, monkeypatch):
+    learnt, told, fit = [], [], calibrate.Logistic.fit
+
+    class Memory:
+        """Sure of the rows that it was fitted on, and of no other."""
+
+        def __init__(self, names, rows, *more):
+            self.rows = {row.tobytes() for row in rows}
+
+        def logit(self, rows):
+            return np.where([row.tobytes() in self.rows for row in rows], 50.0, -50.0)
+
+    def noted(rows, *args, **options):
+        learnt.append((fit(rows, *args, **options), rows))
+        return learnt[-1][0]
+
+    monkeypatch.setattr(calibrate, "Logistic", types.SimpleNamespace(fit=noted))
+    monkeypatch.setattr(calibrate, "fitted", Memory)
+    monkeypatch.setattr(calibrate, "deviation", lambda unseen, *_: told.append(unseen) or 0.1)
+    own, queries = probes
+    seen = calibrate_on(Index.build(world(2, 400)[0], "cosine"), queries, own).in_gallery
+    rows = next(rows for matcher, rows in learnt if matcher is seen.matcher)
+    assert len(seen.present)
+    assert not np.isin(seen.present, seen.matcher.logit(rows)).any()
+    assert told[0].max() < 0.5
+
+
 def classes(rng, spread, brought=20):
     """Probes of 30 classes, and a function that draws items of 30 others."""
     centres = rng.normal(size=(60, DIM))
@@ -152,3 +181,9 @@ def test_all_right_and_all_wrong_teach_nothing(away):
     index = Index.build(items, "cosine")
     with pytest.raises(ValueError, match=r"find their own item first among .* items: at least 3"):
         calibrate_on(index, queries, own)
+
+
+def test_the_agreement_is_read_as_far_as_own_items_reach():
+    probes, draw = classes(np.random.default_rng(0), 0.9, brought=5)
+    names = calibrate_on(Index.build(draw(25)[0], "cosine"), *probes).names
+    assert [name for name in names if name.startswith("agreement")] == ["agreement_5"]

@@ -99,7 +99,10 @@ def test_a_file_that_is_no_calibration_is_refused(fitted, tmp_path, path, new, m
         ({"correct": np.zeros(600, bool)}, "0 right and 600 wrong"),
         ({"correct": np.zeros(599, bool)}, "must be of 600 queries; received 599"),
         ({"correct": np.full(600, 0.5)}, "true or false; received 0.5 at position 0"),
-        ({"similarity": np.full((600, 30), np.nan)}, "`similarity` must be finite"),
+        (
+            {"similarity": np.where(np.arange(30) < 7, 0.0, np.full((600, 30), np.nan))},
+            r"`similarity` must be finite; received nan at \(0, 7\)",
+        ),
         ({"names": ["z_score", "entropy"]}, "`names` must be a list of best_minus_mean, z_score"),
     ],
 )

@@ -5,7 +5,8 @@ import pytest
 
 from probe_world import DIM, unit
 from zoo.confidence import QueryScores, calibrate_on
-from zoo.confidence.insertion import put_there
+from zoo.confidence.confidence import rank_features
+from zoo.confidence.insertion import put_there, thinned
 from zoo.search import Index
 
 COPIES = 0.9999
@@ -110,3 +111,23 @@ def test_later_answers_are_wanted_as_often_as_is_said():
         150,
         0,
     )
+
+
+def test_what_tells_of_later_answers_by_hand():
+    found = rank_features([-1.0], np.array([[0.9, 0.8, 0.5]]), np.array([0.2]), np.array([0.04]))
+    np.testing.assert_allclose(found, [[[-1, 0.5, np.log(2)], [-1, 2, np.log(3)]]])
+
+
+def test_thinned_probes_keep_their_own_items_and_a_share_of_the_strangers():
+    rng = np.random.default_rng(0)
+    top = -np.sort(-rng.normal(size=(400, 10)), axis=1)
+    scores = QueryScores(top, top.mean(axis=1), top.var(axis=1), 200)
+    found = put_there(scores, rng.normal(size=(400, 1)))
+    shares = np.where(np.arange(400) < 200, 0.2, 0.9)
+    kept = thinned(found, shares)
+    np.testing.assert_array_equal(
+        kept.is_own[:, 1:].any(axis=1) | kept.is_own[:, 0], found.is_own.any(axis=1)
+    )
+    strangers = (~np.isnan(kept.listed) & ~kept.is_own).sum(axis=1) / (~found.is_own).sum(axis=1)
+    assert strangers[:200].mean() == pytest.approx(0.2, abs=0.05)
+    assert strangers[200:].mean() == pytest.approx(0.9, abs=0.05)

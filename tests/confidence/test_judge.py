@@ -205,6 +205,7 @@ def test_classes_are_judged_by_the_probes_alone():
             "About 7 photos here may fit; the first 6 are likely to.",
         ),
         ([-2.9], np.nan, -9.0, "About one photo here fits."),
+        ([-1.0] * 3, -2.0, -9.0, "About 3 photos here fit."),
         ([-2.9], np.nan, -1.0, "Few photos here fit, if any."),
         ([-2.2] * 40, -3.0, -9.0, "about 15 photos here may fit; it is unclear which."),
     ],

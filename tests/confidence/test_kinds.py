@@ -106,8 +106,8 @@ def test_a_calibration_of_classes_says_it_and_keeps_it(tmp_path):
         confidence.interval(np.array([0.4]), 1.0)
 
 
-@pytest.mark.parametrize("size", [1, 5, 20])
-def test_the_size_of_kinds_is_seen(size):
+@pytest.mark.parametrize(("size", "kinds"), [(1, 40), (5, 40), (20, 40), (20, 90)])
+def test_the_size_of_kinds_is_seen(size, kinds):
     rng = np.random.default_rng(size)
 
     def items(kinds, count):
@@ -115,6 +115,6 @@ def test_the_size_of_kinds_is_seen(size):
         return unit(centres + 0.4 * rng.normal(size=(kinds * count, DIM)))
 
     own, labels = items(30, 30), np.repeat(np.arange(30), 30)
-    index = Index.build(items(40, size), "cosine")
+    index = Index.build(items(kinds, size), "cosine")
     found = kind_size(index, own, labels[:, None] == labels)
     assert found == pytest.approx(size, abs=1 + 0.3 * size)

@@ -119,6 +119,13 @@ def test_the_distance_is_of_the_nearest_five_and_of_the_tilt(shape):
     np.testing.assert_allclose(shape.distance(longer), shape.distance(points), atol=1e-5)
 
 
+def test_five_texts_are_enough_to_keep():
+    few = texts(0, 5)
+    assert len(SeenTexts(few, few[0]).seen) == 5
+    with pytest.raises(ValueError, match=r"must be \(5 texts or more, dim\)"):
+        SeenTexts(few[:4], few[0])
+
+
 def test_what_is_like_training_is_understood_and_the_rest_is_not(known_texts):
     assert np.mean(known_texts.declined(texts(5, 500))) < 0.04
     assert np.mean(known_texts.declined(texts(6, 500, strange=True))) > 0.95

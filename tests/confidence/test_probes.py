@@ -31,6 +31,7 @@ def test_images_that_ask_bring_all_their_captions(tmp_path):
         probes = Probes.of(
             images[200:], captions[rows], labels, owners[rows], owners[rows] - 200, whole=marked
         )
+        assert not probes.by_class
         probes.save(tmp_path / "probes.npz")
         confidence = Probes.load(tmp_path / "probes.npz").calibrate(index)
         said.append(index.probability(images[asked], confidence).mean())
@@ -53,6 +54,10 @@ def test_probes_travel_in_one_file(tmp_path):
     expected = calibrate_on(index, queries, own).first_k(0.1)
     assert first.first_k(0.1) == pytest.approx(expected, abs=3)
     assert len(again.take(np.arange(5), np.arange(4)).caption_labels) == 4
+    rows = {"elements": own[:, None, :4], "mask": np.ones((800, 1), bool)}
+    Probes.of(rows, rows, labels, labels, labels).save(tmp_path / "sets.npz")
+    kept = Probes.load(tmp_path / "sets.npz").images
+    assert (kept["elements"].dtype, kept["mask"].dtype) == (np.float16, bool)
     with pytest.raises(ValueError, match="`direction` must be one of"):
         made.pairs("up")
     (tmp_path / "probes.npz").write_bytes(b"nothing")

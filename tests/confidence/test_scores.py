@@ -46,6 +46,11 @@ def test_scores_of_rows_know_it():
     assert fewer.agreement.shape == (18, 2)
 
 
+def test_one_item_is_no_gallery():
+    with pytest.raises(ValueError, match="at least two items; received 1"):
+        QueryScores.of_matrix([[0.1, 0.2]], keep=[[True, False]])
+
+
 def test_the_agreement_passes_over_copies():
     rng = np.random.default_rng(0)
     gallery = rng.normal(size=(30, 6))

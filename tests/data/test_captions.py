@@ -61,6 +61,15 @@ def test_glove_fills_the_rows_of_known_words(tmp_path):
     np.testing.assert_array_equal(matrix, captions.read_glove(path, tokenizer)[0])
 
 
+def test_missing_words_are_drawn_like_those_that_were_found(tmp_path):
+    values = np.random.default_rng(0).normal(5.0, 0.1, 900)
+    (tmp_path / "glove.txt").write_text(f"bird {' '.join(map(str, values))}\n")
+    tokenizer = captions.word_tokenizer(TEXTS)
+    matrix, _ = captions.read_glove(tmp_path / "glove.txt", tokenizer)
+    missing = matrix[list(tokenizer.get_vocabulary()).index("beak")]
+    np.testing.assert_allclose([missing.mean(), missing.std()], [5.0, 0.1], atol=0.02)
+
+
 def test_the_head_of_a_word2vec_file_is_passed_over(tmp_path):
     (tmp_path / "w2v.txt").write_text("2 2\nbird 1 2\nred 3 4\n")
     assert captions.read_glove(tmp_path / "w2v.txt", captions.word_tokenizer(TEXTS))[1] == 0.25

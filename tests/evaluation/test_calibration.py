@@ -58,6 +58,7 @@ def test_answers_in_blocks_are_those_of_the_whole_matrix(direction, monkeypatch)
     assert answers.num_items == logits.shape[1]
     side = shown.image_uncertainty if direction == "i2t" else shown.caption_uncertainty
     np.testing.assert_allclose(answers.uncertainty, side, rtol=1e-5)  # log det is a logarithm
+    np.testing.assert_array_equal(answers.signals["uncertainty"], -answers.uncertainty)
     few = Answers.of(shown, SIMILARITY, direction, most=30, seed=1)
     place = np.searchsorted(np.sort(answers.scores.mean), few.scores.mean - 1e-3)
     assert len(few) == 30
@@ -96,7 +97,9 @@ def test_a_run_keeps_its_probes_and_says_what_they_are_worth(run, capsys):
         assert k["coverage"] > 0.8
         assert kept.num_queries == one["calibration_queries"]
         half = one["half_of_test"]
-        assert half["queries"] >= half["calibration_queries"]
+        first, second = Answers.of(run.encoded, SIMILARITY, direction).halves(0)
+        expected = abstention_auc(said_of(fitted(first), second), second.correct)
+        assert half["nauc"] == pytest.approx(expected)
     # Twice the same, and as JSON.
     assert json.dumps(calibrate_run(*arguments)) == json.dumps(found)
     run.folder.finish({"confidence": found, "retrieval": {}, "split": "", "chance": None})
@@ -106,6 +109,16 @@ def test_a_run_keeps_its_probes_and_says_what_they_are_worth(run, capsys):
     show_results({**_results(), "confidence": run.folder.metrics["confidence"]})
     printed = capsys.readouterr().out
     assert all(line in printed for line in lines)
+
+
+@pytest.mark.parametrize(("direction", "side"), [("t2i", "images"), ("i2t", "captions")])
+def test_the_gallery_is_the_side_that_answers(direction, side, monkeypatch):
+    shown, asked = split(2), []
+    monkeypatch.setattr(calibration, "gallery_of", lambda items, _, of: asked.append((items, of)))
+    probes = SimpleNamespace(calibrate=lambda *_, **__: "calibrated")
+    assert calibrated(probes, SIMILARITY, shown, direction) == "calibrated"
+    assert asked[0][0] is getattr(shown, side)
+    assert asked[0][1] == side
 
 
 def _results():

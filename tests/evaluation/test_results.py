@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 
 import synthetic_run
 from zoo import metrics
-from zoo.evaluation import results
+from zoo.evaluation import printing, results
+from zoo.similarities import ClosedFormSampledDistance, Wasserstein2
 
 
 def test_the_first_images_are_a_gallery_of_their_own():
@@ -14,3 +17,24 @@ def test_the_first_images_are_a_gallery_of_their_own():
     assert found == metrics.evaluate_retrieval(scores[:4, :8], truth)
     whole = metrics.evaluate_retrieval(scores, np.arange(12)[:, None] == np.repeat(range(12), 2))
     assert found["rsum"] > whole["rsum"]  # what would be compared with the paper otherwise
+
+
+def test_each_similarity_is_measured_by_its_own_ranking(monkeypatch):
+    shown = synthetic_run.records(6, 2, labels=6)
+    encoded = synthetic_run.encoded(shown)
+    split = SimpleNamespace(records=shown, source=None, truth="known", true_matches=None)
+    asked = lambda pairs, *_: {"of": np.asarray(pairs)}  # noqa: E731
+    monkeypatch.setattr(results, "encode", lambda *_: encoded)
+    monkeypatch.setattr(results, "evaluate", lambda *_: {})
+    monkeypatch.setattr(results, "measure_pairs", asked)
+    own, other = ClosedFormSampledDistance(), Wasserstein2()
+    found, _ = results.measure(SimpleNamespace(similarity=own), split, ("own", "wasserstein_2"))
+    np.testing.assert_allclose(found["of"], own(encoded.images, encoded.captions), rtol=1e-4)
+    by_other = found["by_similarity"]["wasserstein_2"]["of"]
+    np.testing.assert_allclose(by_other, other(encoded.images, encoded.captions), rtol=1e-4)
+
+
+def test_semantic_precision_is_printed_images_first(capsys):
+    asp = {"asp": {"i2t": 31.0, "t2i": 42.0}}
+    printing.show_results({"retrieval": {}, "split": "test", "chance": {}, **asp})
+    assert "ASP i2t / t2i 31.0 / 42.0 %" in capsys.readouterr().out

@@ -1,7 +1,14 @@
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 
+import synthetic_run
 import zoo
 from synthetic_run import records
+from zoo import metrics
+from zoo.data import Split
+from zoo.evaluation import known, runs
 from zoo.evaluation.retrieval import EncodedSplit
 
 
@@ -53,3 +60,40 @@ def test_uncertainties_belong_to_the_queries_of_their_direction():
         error = rows.argmax(axis=1) != np.arange(count)
         risk = np.cumsum(error[np.argsort(own)]) / np.arange(1, count + 1)
         np.testing.assert_allclose(found[name]["risk_coverage"]["risk"], risk)
+
+
+def test_texts_are_learnt_from_training_and_tried_on_held_out_ones(monkeypatch):
+    asked, rng = [], np.random.default_rng(0)
+
+    def token_ids(_, texts):
+        asked.append({word for text in texts for word in text.split()})
+        return np.zeros((len(texts), 2), int)
+
+    def of_arrays(ids):
+        return {"mean": rng.normal(size=(len(ids), 4))}
+
+    monkeypatch.setattr(known, "token_ids", token_ids)
+    monkeypatch.setattr(known, "made_up", lambda ids, *_: ids)
+    monkeypatch.setattr(known, "spells_words", lambda _: True)
+    seen, held_out = (
+        dataclasses.replace(records(40, 3), captions=[f"{one} bird"] * 120)
+        for one in ("red", "blue")
+    )
+    tower = SimpleNamespace(of_arrays=of_arrays)
+    model = SimpleNamespace(tower=lambda side: tower, tokenizer=SimpleNamespace(word_ids=None))
+    source = SimpleNamespace(take=lambda _: np.zeros((40, 2)))
+    found = known.known_queries(model, Split(seen, source), synthetic_run.encoded(held_out))
+    assert set(found) == {"t2i"}
+    assert asked == [{"red", "bird"}, {"red", "bird"}, {"blue", "bird"}]
+
+
+def test_an_ensemble_is_measured_by_the_mean_of_its_runs(monkeypatch):
+    shown = synthetic_run.encoded(records(12, 2, labels=12))
+    folders = SimpleNamespace(existing=lambda path: SimpleNamespace(path=path))
+    monkeypatch.setattr(runs, "RunFolder", folders)
+    monkeypatch.setattr(runs, "from_preset", lambda _: Model)
+    monkeypatch.setattr(runs, "encode", lambda *_: shown)
+    monkeypatch.setattr(runs, "measure_pairs", lambda pairs, *_: {"of": type(pairs)})
+    found = runs.ensemble(["a", "b"], SimpleNamespace(records=shown.records, source=None))
+    assert found["of"] is metrics.MeanSimilarity
+    assert found["retrieval"]["ensemble"] == found["retrieval"]["a"] == found["retrieval"]["b"]

@@ -19,6 +19,16 @@ def test_fit_lowers_the_loss(kind):
     assert history["loss"][-1] < history["loss"][0]
 
 
+def test_a_loaded_model_trains_what_was_trained(tmp_path):
+    model = build()
+    model.caption_encoder.trainable = False
+    model.compile("adam")
+    model.fit(endless(batch()), steps_per_epoch=1, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert len(loaded.optimizer.variables) == len(model.optimizer.variables)
+
+
 def test_users_see_distributions_sets_and_points():
     data = batch()
     gaussian = build("gaussian").encode_images(data["images"])
@@ -148,3 +158,27 @@ def test_a_batch_of_another_form_is_one_error_that_says_who_makes_one(given, why
             step(tf.data.Dataset.from_tensors(given), verbose=0)
         assert "`zoo.data.batches.image_caption_pairs(" in str(caught.value)
         assert "'image_labels' and 'caption_labels' or 'matches'" in str(caught.value)
+
+
+class Noted(layers.Layer):
+    """Keeps in which mode it is called."""
+
+    def call(self, inputs, training=None):
+        self.modes = {*getattr(self, "modes", ()), training}
+        return inputs
+
+
+@pytest.mark.parametrize("side", ["image_encoder", "caption_encoder"])
+def test_a_step_trains_both_encoders_and_only_a_step(side):
+    inputs = keras.Input((6, 6, 3)), keras.Input((5,), dtype="int32")
+    towers = [
+        keras.Model(x, tower()(Noted(name="noted")(x)))
+        for x, tower in zip(inputs, (PixelMean, WordMean), strict=True)
+    ]
+    model, data = DualEncoder(*towers, similarities.Cosine(), losses.InfoNCE()), batch()
+    model.compile("sgd")
+    noted = getattr(model, side).get_layer("noted")
+    for step, expected in ((model.fit, True), (model.evaluate, False)):
+        noted.modes = set()
+        step(tf.data.Dataset.from_tensors(data), verbose=0)
+        assert noted.modes == {expected}

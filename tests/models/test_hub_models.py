@@ -37,10 +37,13 @@ def test_a_preset_gives_what_keras_hub_gives(family):
 
 def test_a_backbone_shares_its_layers():
     backbone, preprocessor = tiny_hub("clip")
+    backbone.clip_head.logit_scale.assign(np.log(100.01))  # CLIP's clip, rounded up
     model = zoo.from_preset(backbone, preprocessor=preprocessor)
+    assert float(model.similarity.scale) == pytest.approx(100.01, rel=1e-4)
     before = np.asarray(model.encode_images(IMAGES))
     backbone.vision_projection.kernel.assign(-backbone.vision_projection.kernel)
     np.testing.assert_allclose(model.encode_images(IMAGES), -before, atol=1e-6)
+    assert isinstance(model.loss, zoo.losses.InfoNCE)
     alone = zoo.from_preset(backbone)
     assert alone.tokenizer is None
     assert alone.encode_captions(np.ones((2, LENGTH), "int32")).shape == (2, 8)

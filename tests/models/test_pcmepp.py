@@ -58,6 +58,8 @@ def test_the_defaults_are_those_of_the_paper(wide):
     } == PAPER
     assert isinstance(model.similarity, similarities.ClosedFormSampledDistance)
     assert model.loss.reduction == "mean"
+    sampled = tiny(distance="match_probability", num_samples=3, seed=5).similarity.get_config()
+    assert (sampled["num_samples"], sampled["seed"]) == (3, 5)
     assert model.uncertainty_measure == "total_variance"
 
 

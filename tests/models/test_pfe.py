@@ -16,6 +16,8 @@ def test_points_become_means_and_stay(builder, image_features, tmp_path):
     data = batch(points)
     before = points(data)
     model = zoo.models.pfe(points, image_features=image_features)
+    for side in model(data).values():  # pairs start at a squared distance of one between means
+        np.testing.assert_allclose(np.exp(side["log_variance"]).sum(axis=1), 0.5, rtol=1e-5)
     model.compile(keras.optimizers.Adam(1e-2), run_eagerly=True)
     for _ in range(2):
         model.train_on_batch(data)

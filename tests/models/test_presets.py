@@ -166,7 +166,8 @@ def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
     kept = tmp_path / "probes.npz"
     kept.write_text("{}")
     zoo.save_preset(model, tmp_path / "whole")
-    card = {"license": "Apache-2.0", "metrics": {"i2t_recall@1": 30.2}}
+    metrics = {"i2t_recall@1": 30.2, "nAUC": {"i2t": 0.4, "t2i": 0.5}}
+    card = {"license": "Apache-2.0", "metrics": metrics}
     zoo.save_preset(model, tmp_path / "half", card, half_precision=True, files=[kept])
     assert (tmp_path / "half" / "probes.npz").read_text() == "{}"
     sizes = [(tmp_path / name / "model.weights.h5").stat().st_size for name in ("whole", "half")]
@@ -178,7 +179,8 @@ def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
         np.testing.assert_allclose(after, before, rtol=0 if exact else 1e-3, atol=1e-7)
     text = (tmp_path / "half" / "README.md").read_text()
     assert "license: apache-2.0" in text
-    assert "- i2t_recall@1: 30.2" in text
+    assert "- i2t_recall@1: 30.2\n- nAUC: i2t 0.4, t2i 0.5\n" in text
+    assert "## Files" not in text
 
 
 def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):

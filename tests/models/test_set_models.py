@@ -125,6 +125,14 @@ def test_the_loss_is_the_triplets_plus_the_weighted_terms(name, made):
     np.testing.assert_allclose(total, triplets + 0.01 * discrepancy + weight * spread, rtol=1e-5)
 
 
+def test_regions_have_no_order(made):
+    """Positions are of feature maps (section 3.2, footnote), and of words as released, whose GRU
+    knows their order anyway."""
+    model = made("dive")
+    found, turned = (model.image_encoder(part)["elements"] for part in (REGIONS, REGIONS[:, ::-1]))
+    np.testing.assert_allclose(found[0], turned[0], atol=1e-5)
+
+
 def test_the_sizes_of_the_paper(made):
     """D_h is 1,024 for feature maps and 2,048 for regions, in both towers (section 4.2)."""
     for model, expected in ((made("dive", "tiny"), 1), (made("dive"), 2)):

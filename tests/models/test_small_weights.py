@@ -26,6 +26,7 @@ def weights(tmp_path):
     with h5py.File(path, "w") as file:
         for name, values in arrays.items():
             file[name] = values.astype("float32")
+        file.attrs["keras_version"] = file["layers/dense"].attrs["name"] = "3"
     return path, {name: values.astype("float32") for name, values in arrays.items()}
 
 
@@ -43,6 +44,8 @@ def test_each_column_or_word_has_steps_of_its_own(weights, tmp_path):
     shrink(path, int8=True)
     assert path.stat().st_size < LEAST * 3
     widen(path, tmp_path / "wide.h5")
+    with h5py.File(tmp_path / "wide.h5") as file:
+        assert file.attrs["keras_version"] == file["layers/dense"].attrs["name"] == "3"
     found = read(tmp_path / "wide.h5")
     kernel, words = arrays["layers/dense/vars/0"], arrays["layers/words/vars/0"]
     for name, original, axis in (("dense", kernel, 0), ("words", words, 1)):

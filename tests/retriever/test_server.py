@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pytest
 from PIL import Image
+from starlette.exceptions import HTTPException
 
 import zoo
 from zoo.errors import InputError
@@ -304,3 +305,20 @@ def test_other_paths_and_methods(retriever):
     found = call(server.application(retriever), ("GET", "/ask", {}), ("GET", "/nothing", {}))
     assert [one.status_code for one in found] == [405, 404]
     assert all(set(one.json()) == {"error"} for one in found)
+
+
+def test_a_body_in_parts_is_counted_as_a_whole():
+    parts = [{"body": b"123456", "more_body": True}, {"body": b"789", "more_body": False}] * 2
+    seen = []
+
+    async def read(scope, receive, send):
+        for _ in range(4):
+            seen.append(await receive())
+
+    async def receive():
+        return parts[len(seen)]
+
+    scope = {"type": "http", "path": "/ask", "headers": []}
+    with pytest.raises(HTTPException) as refused:
+        asyncio.run(limits.BoundedBody(read, 10)(scope, receive, None))
+    assert (refused.value.status_code, len(seen)) == (413, 2)

@@ -30,11 +30,11 @@ def test_adding_and_removing(gaussians, similarity):
     assert len(index) == len(kept) + 1
 
 
-@pytest.mark.parametrize("share", [0.5, 0.01])
-def test_only_sure_items_are_found(gaussians, share):
+@pytest.mark.parametrize(("share", "measure"), [(0.5, "total_variance"), (0.01, None)])
+def test_only_sure_items_are_found(gaussians, share, measure):
     gallery, queries = gaussians(1000), gaussians(20)
-    index = Index.build(gallery, "csd")
-    sureness = np.asarray(uncertainty(gallery))
+    index = Index.build(gallery, "csd", uncertainty_measure=measure)
+    sureness = np.asarray(uncertainty(gallery, measure))
     limit = np.quantile(sureness, share)
     scores, ids = index.search(queries, 5, max_uncertainty=limit)
     assert (sureness[ids[ids >= 0]] <= limit).all()
@@ -47,6 +47,7 @@ def test_only_sure_items_are_found(gaussians, share):
 def test_save_and_load(gaussians, tmp_path):
     layer = S.ClosedFormSampledDistance()
     layer.scale.assign(2.5)  # learned, and so not in the configuration
+    layer.trainable = False
     gallery, queries = gaussians(400), gaussians(10)
     index = Index.build(gallery, layer, ids=np.arange(400) + 7)
     index.remove([9])

@@ -111,6 +111,7 @@ def test_adding_and_removing(make, tmp_path):
     assert loaded.add(take(more, slice(0, 2))).tolist() == [5019, 5020]
     loaded.save(tmp_path / "b")
     assert len(LanceIndex.load(tmp_path / "b")) == 349
+    assert len(list((tmp_path / "b").glob("moments-*.npz"))) == 1
 
 
 def test_a_part_is_searched_by_a_condition(make, tmp_path):

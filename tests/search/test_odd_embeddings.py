@@ -30,6 +30,8 @@ def test_vectors_of_zeros_are_told():
         index = Index.build(points, "cosine")
     with pytest.warns(UserWarning, match="`queries`: 1 of 1 vectors are all zeros"):
         assert (index.search(points[7:8], 30)[0] == 0).all()
+    with pytest.warns(UserWarning, match="1 of 60 vectors are all zeros"):
+        Index.build({"elements": np.stack([points, points + 1], axis=1)}, "smooth_chamfer")
     with warnings.catch_warnings(action="error"):
         Index.build(points, "euclidean").search(points, 1)
 

@@ -10,6 +10,7 @@ from zoo.embeddings.arrays import take
 from zoo.errors import InputError
 from zoo.evaluation.gallery import item_vectors
 from zoo.search import Index, storage
+from zoo.search import gallery as gallery_file
 
 
 def full(gallery, queries, similarity, sign=1.0):
@@ -50,10 +51,13 @@ def test_the_same_as_full_rows(gaussians, similarity):
     assert_same(found, full(gallery, queries, similarity))
 
 
-def test_sets_and_distances_and_the_papers_way(gaussians, sets):
+def test_sets_and_distances_and_the_papers_way(gaussians, sets, monkeypatch):
     gallery, queries = sets(60), sets(10)
     index = Index.build(gallery, S.SmoothChamfer(), side="images")
     assert_same(index.query_scores(queries), full(gallery, queries, S.SmoothChamfer()))
+    monkeypatch.setattr(gallery_file, "CHUNK", 7)
+    assert Index.build(gallery, S.SmoothChamfer(), side="images").vector_moments.count == 60
+    monkeypatch.undo()
     with pytest.raises(ValueError, match="do not follow from moments"):
         _ = index.moments
     gallery, queries = gaussians(300), gaussians(20)

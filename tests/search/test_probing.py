@@ -106,10 +106,16 @@ def test_an_own_item_that_is_there_is_not_put_there_twice():
     assert probed.correct[:4].all()
 
 
-def test_ranks_far_behind_are_counted_and_of_many_a_random_part():
+@pytest.mark.parametrize("tied", [False, True])
+def test_ranks_far_behind_are_counted_and_of_many_a_random_part(tied):
     rng = np.random.default_rng(4)
-    gallery, own = points(rng, 400), points(rng, 300)
-    queries, rows = points(rng, 300), np.arange(300)[:, None]  # that want anything
+    gallery, own, queries = (points(rng, count) for count in (400, 300, 300))
+    if tied:  # corners of a cube, none of which is a copy of another
+        gallery, own, queries = (
+            {"mean": rng.choice([-1.0, 1.0], (len(one["mean"]), 40)).astype("float32")}
+            for one in (gallery, own, queries)
+        )
+    rows = np.arange(300)[:, None]  # that want anything
     probed = Index.build(gallery, "euclidean").probe(queries, own, rows)
     counted = ~np.isnan(probed.ranks)
     assert 40 < counted.sum() < 100

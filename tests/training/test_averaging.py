@@ -49,10 +49,11 @@ def test_the_model_ends_with_the_mean_of_the_last_epochs():
         np.testing.assert_allclose(variable, np.mean(epochs, axis=0), rtol=1e-5, atol=1e-6)
 
 
-def test_batch_normalization_is_estimated_for_the_averaged_weights():
+@pytest.mark.parametrize("start", [2, 4])
+def test_batch_normalization_is_estimated_for_the_averaged_weights(start):
     model = make_model(batch_norm=True)
     momentum = model.layers[1].momentum
-    fit(model, [StochasticWeightAveraging(2, batches=lambda: [X[:12], X[12:]])])
+    fit(model, [StochasticWeightAveraging(start, batches=lambda: [X[:12], X[12:]])])
     hidden = [np.asarray(model.layers[0](half)) for half in (X[:12], X[12:])]
     norm = model.layers[1]
     mean = np.mean([h.mean(0) for h in hidden], axis=0)

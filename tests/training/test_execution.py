@@ -18,6 +18,7 @@ from zoo.training import (
     RunSettings,
     fit_phase,
     on_one_device,
+    strategies,
 )
 from zoo.training.strategies import is_chief
 
@@ -53,6 +54,8 @@ def batches(start_step):
     ],
 )
 def test_what_does_not_go_together_is_said_at_once(flags, message, monkeypatch):
+    with pytest.raises(ValueError, match=r"`name` must be one of .*received 'two'"):
+        strategies.strategy("two")
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(InputError, match=message):
         Execution.of(RunSettings(**flags))
@@ -95,6 +98,12 @@ def test_accumulated_pieces_make_one_step_of_the_same_batches(tmp_path):
         own.optimizer.apply(total, own.trainable_variables)
     for ours, theirs in zip(model.variables, own.variables, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-6, err_msg=theirs.path)
+
+
+def test_each_phase_has_a_tensorboard_of_its_own(tmp_path):
+    (callback,) = Execution(tensorboard=True).callbacks(SimpleNamespace(path=tmp_path), "warm_up")
+    assert callback.log_dir == str(tmp_path / "tensorboard" / "warm_up")
+    assert Execution().callbacks(SimpleNamespace(path=tmp_path), "warm_up") == []
 
 
 def test_a_copy_on_one_device_has_weights_and_seeds():

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from zoo.errors import InputError
 from zoo.files import RunFolder
-from zoo.training import Resume, fit_phase
+from zoo.training import Resume, checks, fit_phase
 
 LABELS = np.arange(2, dtype="int32")
 
@@ -45,10 +45,10 @@ def fit(folder, factors, optimizer="sgd"):
 
 def test_a_loss_that_is_no_number_names_step_ids_and_checkpoint(tmp_path):
     with pytest.raises(InputError) as caught:
-        fit(tmp_path, [1.0, 1.0, 1.0, np.nan, 1.0, 1.0])
+        fit(tmp_path, [1.0, 1.0, 1.0, 1.0, 1.0, np.nan])
     said = str(caught.value)
-    assert "the loss is nan at step 3 of 'training' (epoch 2), image_labels [30, 31]" in said
-    assert str(tmp_path / "checkpoints" / "training-00001.npz") in said
+    assert "the loss is nan at step 5 of 'training' (epoch 3), image_labels [50, 51]" in said
+    assert f"good checkpoint: {tmp_path / 'checkpoints' / 'training-00002.npz'}." in said
 
 
 def test_weights_that_are_no_numbers_are_no_checkpoint(tmp_path):
@@ -86,3 +86,11 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     assert Resume(tmp_path / "checkpoints", "training").restore(model) == 1
     kept = [path.name for path in (tmp_path / "checkpoints").glob("*.npz")]
     assert kept == ["training-00001.npz"]
+
+
+def test_the_error_of_a_layer_is_its_own_sentence():
+    text = (
+        "Exception encountered when calling Dense.\n\n\x1b[1mwidths\n differ\x1b[0m\n\nArguments:"
+    )
+    assert checks.sentence(ValueError(text)) == "widths differ"
+    assert checks.sentence(ValueError("widths\n\ndiffer")) == "widths differ"

@@ -96,3 +96,17 @@ def test_rates_by_depth():
         rates_by_depth([model.layers[1], model])
     with pytest.raises(ValueError, match="decay"):
         rates_by_depth(model.layers, decay=0.0)
+
+
+def test_rates_of_no_variable_are_named():
+    optimizer = LayerwiseSGD(0.1, rates={"low/.*": 0.3, "lower/.*": 0.3})
+    with pytest.raises(ValueError, match=r"must name variables of the model; \['lower/\.\*'\]"):
+        optimizer.build(make_model().trainable_variables)
+
+
+def test_a_block_may_be_a_list_or_a_tuple():
+    low, high = make_model().layers[1:]
+    for kind in (list, tuple):
+        assert rates_by_depth([kind([low, high])], 0.5, 2.0) == dict.fromkeys(
+            ["low/kernel", "low/bias", "high/kernel", "high/bias"], 2.0
+        )

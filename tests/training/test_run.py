@@ -1,4 +1,7 @@
+import contextlib
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -10,7 +13,7 @@ from zoo.data.records.features import cached
 from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
 from zoo.files import RunFolder, locked
-from zoo.training import RetrievalSettings, Run, start
+from zoo.training import BestEpoch, RetrievalSettings, Run, Validation, finishing, run, start
 
 BIRDS = {"loader": "toy_birds", "size": 3}
 
@@ -90,3 +93,44 @@ def test_vectors_that_have_moved_are_the_same_data(tmp_path):
     for path in (tmp_path / "old").iterdir():
         path.rename(tmp_path / "new" / path.name)
     start(settings, {**data, "root": str(tmp_path / "new")})
+
+
+def test_a_phase_of_a_part_keeps_the_whole_model_as_its_callbacks_leave_it(tmp_path, monkeypatch):
+    one, seen = Run(RunFolder.open(tmp_path / "run", {})), []
+    one.model, one.keeps_best, one.validation = keras.Model(), True, "validation"
+    monkeypatch.setattr(run, "check_rankings", lambda *_: None)
+    monkeypatch.setattr(run, "fit_phase", lambda *given: seen.append(given))
+    part, stream = keras.Model(), SimpleNamespace(steps_per_epoch=3)
+    one.fit(part, "warm_up", stream, 2, callbacks=["own"])
+    ((_, model, *_, callbacks, _, _),) = seen
+    assert model is part
+    assert callbacks[0] == "own"
+    assert [type(callback) for callback in callbacks[1:]] == [Validation, BestEpoch]
+    assert callbacks[2].whole is one.model
+
+
+def test_a_run_ends_with_what_it_is_and_what_was_measured(monkeypatch):
+    """The probes come from the validation split, the numbers from the test split."""
+    given, told, waited = [], [], []
+    evaluation = SimpleNamespace(
+        measure=lambda reader, split, *_: ({"split": split}, "encoded"),
+        calibrate_run=lambda *args, **more: given.append((*args, more)) or "confidence",
+    )
+    monkeypatch.setattr(finishing, "evaluation", evaluation)
+    monkeypatch.setattr(finishing, "show_results", lambda _: None)
+    best = {"phase": "training", "epoch": 2, "value": 3.0}
+    folder = SimpleNamespace(
+        save_model=lambda _: None, history_path=Path("none"), finish=told.append, path="run"
+    )
+    one = SimpleNamespace(
+        execution=SimpleNamespace(is_chief=True, wait_for_all=lambda: waited.append(1)),
+        locked=contextlib.nullcontext, trained=lambda: ("model", best), folder=folder,
+        reader=lambda _: "reader", test="test", validation="validation", train="train", left_out=0,
+    )  # fmt: skip
+    assert finishing.finish(one) == told[0]
+    assert told[0] == {
+        "split": "test", "left_out": 0, "best_epoch": best, "confidence": "confidence"
+    }  # fmt: skip
+    more = {"whole": "model"}
+    assert given == [(folder, "reader", "validation", "test", "encoded", "train", more)]
+    assert waited == [1]

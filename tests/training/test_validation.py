@@ -1,3 +1,4 @@
+import dataclasses
 import random
 from types import SimpleNamespace
 
@@ -47,6 +48,19 @@ def test_the_logs_have_what_the_metrics_say(split):
     encoded = encode(model, split.records, split.source)
     expected = evaluate_retrieval(encoded.pairs(model.similarity), encoded.relevance)
     assert logs == {"val_rsum": pytest.approx(expected["rsum"])}
+
+
+def test_classes_are_compared_by_the_mean_of_both_directions(split):
+    records = dataclasses.replace(split.records, image_labels=[0, 0, 1], class_names=("a", "b"))
+    model, logs = make_model(), {}
+    callback = Validation(Split(records, split.source))
+    callback.set_model(model)
+    callback.on_epoch_end(0, logs)
+    encoded = encode(model, records, split.source)
+    found = evaluate_retrieval(encoded.pairs(model.similarity), encoded.relevance)
+    both = [found["i2t_r_precision"], found["t2i_r_precision"]]
+    assert both[0] != both[1]
+    assert logs == {"val_r_precision": pytest.approx(np.mean(both))}
 
 
 def epochs(tmp_path, model, values, phase="training", start=0):
