@@ -23,7 +23,7 @@ def test_each_similarity_is_measured_by_its_own_ranking(monkeypatch):
     shown = synthetic_run.records(6, 2, labels=6)
     encoded = synthetic_run.encoded(shown)
     split = SimpleNamespace(records=shown, source=None, truth="known", true_matches=None)
-    asked = lambda pairs, *_: {"of": np.asarray(pairs)}  # noqa: E731
+    asked = lambda pairs, *_: {"of": pairs.rows(0, 6)}  # noqa: E731
     monkeypatch.setattr(results, "encode", lambda *_: encoded)
     monkeypatch.setattr(results, "evaluate", lambda *_: {})
     monkeypatch.setattr(results, "measure_pairs", asked)
@@ -36,5 +36,6 @@ def test_each_similarity_is_measured_by_its_own_ranking(monkeypatch):
 
 def test_semantic_precision_is_printed_images_first(capsys):
     asp = {"asp": {"i2t": 31.0, "t2i": 42.0}}
-    printing.show_results({"retrieval": {}, "split": "test", "chance": {}, **asp})
+    retrieval = {"csd": {"i2t_recall@1": 50.0, "t2i_recall@1": 50.0}}
+    printing.show_results({"retrieval": retrieval, "split": "", "chance": None, **asp})
     assert "ASP i2t / t2i 31.0 / 42.0 %" in capsys.readouterr().out

@@ -49,7 +49,9 @@ def test_a_retriever_names_them_when_it_is_built_and_when_it_grows():
     retriever.add(poison, [999], ["planted.jpg"])
     assert "planted.jpg is among the first 10 answers of" in retriever.note
     assert [one.id for one in retriever.hubs()] == [999]
-    retriever.remove([999])
+    retriever.add(poison, [1000], ["second.jpg"])
+    assert ", and 1 more items likewise: look" in retriever.note
+    retriever.remove([999, 1000])
     assert retriever.hubs() == []
     both = {name: np.concatenate([photos[name], poison[name]]) for name in photos}
     again = zoo.Retriever.build("toy_birds_pfe", both, names=[*names, "planted.jpg"])
