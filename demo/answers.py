@@ -72,7 +72,7 @@ class Answer(TypedDict):
     results: list[Result]
 
 
-def search(gallery, query, side, judgement, similarity=None, k=8):
+def search(gallery, query, side, judgement, similarity=None, k=8, among=None):
     """The `Answer` of a side to one query, an embedding of `(1, …)` arrays, with its judgement."""
     asked = "captions" if side == "images" else "images"
     value, share, meaning = certainty(gallery, query, asked)
@@ -82,7 +82,7 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
     enough = None if told.length is None or told.wanted is None else told.length(ERROR)
     is_known = enough is not None and enough <= len(gallery.names(side))
     fits = None if told.fits is None else told.fits.tolist()
-    results = _found(gallery, query, side, similarity, k)
+    results = _found(gallery, query, side, similarity, k, among)
     for result, share_that_fits in zip(results, fits or (), strict=False):
         result["fits"] = share_that_fits
     return Answer(
@@ -100,13 +100,14 @@ def search(gallery, query, side, judgement, similarity=None, k=8):
     )
 
 
-def everything(gallery, caption, side, least, similarity=None, offset=0, limit=24):
+def everything(gallery, caption, side, least, similarity=None, offset=0, limit=24, among=None):
     """All that fits one caption with at least some probability, from `offset` on: an `Everything`.
 
     Raises ValueError if nothing says how likely items fit.
     """
-    page = _all(gallery, caption, side, similarity, least, offset, limit)
-    few, many = _ends(gallery, caption, side, similarity)
+    page = _all(gallery, caption, side, similarity, least, offset, limit, among)
+    among = tuple(among) if isinstance(among, list) else among
+    few, many = _ends(gallery, caption, side, similarity, among)
     found = page.answer
     results = _results(gallery, side, found.scores, found.ids)
     fits = [None] * len(results) if found.fits is None else np.asarray(found.fits).tolist()
@@ -123,16 +124,16 @@ def everything(gallery, caption, side, least, similarity=None, offset=0, limit=2
     )
 
 
-def _all(gallery, caption, side, similarity, least, offset=0, limit=1):
+def _all(gallery, caption, side, similarity, least, offset=0, limit=1, among=None):
     asked = "captions" if side == "images" else "images"
     question = caption if gallery.reads_words else gallery.of_words([caption])
-    retriever = gallery.retriever(asked, similarity)
+    retriever = gallery.retriever(asked, similarity, among)
     return retriever.all(question, offset=offset, limit=limit, least=least)
 
 
 @functools.lru_cache(1024)  # a slider that is moved asks one question again and again
-def _ends(gallery, caption, side, similarity):
-    ends = (_all(gallery, caption, side, similarity, end) for end in (FEW, MANY))
+def _ends(gallery, caption, side, similarity, among):
+    ends = (_all(gallery, caption, side, similarity, end, among=among) for end in (FEW, MANY))
     return tuple(page.unfit for page in ends)
 
 
@@ -147,13 +148,15 @@ def certainty(gallery, query, side):
     return value, reference.percentile(value), reference.sentence(value)
 
 
-def _found(gallery, query, side, similarity, k):
+def _found(gallery, query, side, similarity, k, among):
     name = similarity or gallery.own_similarity
     if name not in gallery.similarity_names:
         raise ValueError(
             f"`similarity` must be one of {', '.join(gallery.similarity_names)}; received {name!r}"
         )
     index = gallery.index(side, name)
+    if among is not None:
+        index = gallery.retriever("captions" if side == "images" else "images", name, among).index
     k = max(1, min(int(k), len(index)))
     scores, items = (row[0] for row in index.search(query, k))
     return _results(gallery, side, scores[items >= 0], items[items >= 0])

@@ -215,13 +215,16 @@ class Gallery:
         """Whether hubs are corrected: as in the asker's index, where it has one."""
         return "auto" if self.asker.index is None else self.asker.index.hubs is not None
 
-    def retriever(self, asked, name=None):
+    def retriever(self, asked, name=None, among=None):
         """The `zoo.Retriever` that one side's questions ask, under a similarity's name.
 
         Args:
             asked: what the questions are, `"captions"` or `"images"`; the other side answers.
             name: of the similarity; None is the model's own.
+            among: a part of the gallery, as of `zoo.Retriever.ask`; None is the whole.
         """
+        if among is not None:
+            return self.retriever(asked, name).part(among)
         side, name = OTHER[asked], name or self.own_similarity
         with self._lock:
             if (side, name) not in self._retrievers:
@@ -237,7 +240,7 @@ class Gallery:
         """The rows in this gallery of items of an index."""
         return ids if self.ids is None else np.searchsorted(self.ids, ids)
 
-    def judge(self, asked, queries, texts=None, name=None, k=DEPTH):
+    def judge(self, asked, queries, texts=None, name=None, k=DEPTH, among=None):
         """A `zoo.retriever.Judgement` of each question.
 
         Args:
@@ -245,9 +248,10 @@ class Gallery:
             queries: embeddings, a dict of arrays.
             texts: the captions that were embedded; None for images.
             k: how many results `fits` is about, at most.
+            among: as of `zoo.Retriever.ask`.
         """
         texts = texts if self.reads_words else None
-        return self.retriever(asked, name).judged(queries, asked, texts, k)
+        return self.retriever(asked, name, among).judged(queries, asked, texts, k)
 
     def similarity(self, name):
         """The layer of a name out of `similarity_names`."""

@@ -32,7 +32,11 @@ class Service:
         self.gallery = gallery
 
     def find_images(
-        self, caption: str, similarity: str | None = None, results: int = 8
+        self,
+        caption: str,
+        similarity: str | None = None,
+        results: int = 8,
+        among: list | str | None = None,
     ) -> TextAnswer:
         """The images that a caption describes, and how likely each fits.
 
@@ -40,16 +44,18 @@ class Service:
             caption: what to look for.
             similarity: how to rank; None as the model was trained.
             results: how many at most.
+            among: names of the images to look among, or a pattern such as "2019/*"; None is all.
         """
         self._expect("images")
         caption, similarity = limits.text(caption), self._similarity(similarity)
         results = limits.whole(results, "The number of results", 1, limits.MAX_RESULTS)
+        self._part(similarity, among)
         gallery = self.gallery
         # Stored captions are known by their own words, and there is nothing to take off them.
         asked = as_asked(caption) if gallery.reads_words else caption
         query = gallery.of_words([asked])
-        (judgement,) = gallery.judge("captions", query, [asked], similarity, results)
-        found = answers.search(gallery, query, "images", judgement, similarity, results)
+        (judgement,) = gallery.judge("captions", query, [asked], similarity, results, among)
+        found = answers.search(gallery, query, "images", judgement, similarity, results, among)
         return TextAnswer(
             caption=caption,
             asked=asked,
@@ -64,6 +70,7 @@ class Service:
         similarity: str | None = None,
         offset: int = 0,
         results: int = limits.MAX_RESULTS,
+        among: list | str | None = None,
     ) -> Everything:
         """All images that fit a caption, near copies shown once; the list of `search query --all`.
 
@@ -73,13 +80,15 @@ class Service:
             similarity: how to rank; None as the model was trained.
             offset: how many of them to pass over.
             results: how many at most.
+            among: as of `find_images`.
         """
         self._expect("images")
         caption, similarity = limits.text(caption), self._similarity(similarity)
+        self._part(similarity, among)
         least = limits.between(least, "The probability", answers.MANY, answers.FEW)
         offset = limits.whole(offset, "The offset", 0, len(self.gallery.image_names))
         results = limits.whole(results, "The number of results", 1, _MOST)
-        more = least, similarity, offset, results
+        more = least, similarity, offset, results, among
         try:
             found = answers.everything(self.gallery, caption, "images", *more)
         except ValueError as error:
@@ -146,6 +155,12 @@ class Service:
         for result in answer["results"]:
             result["right"] = bool(gallery.records.image_labels[result["item"]] == label)
         return answer
+
+    def _part(self, similarity, among):
+        try:
+            self.gallery.retriever("captions", similarity, among)
+        except ValueError as error:
+            raise limits.RefusedError(f"{str(error).replace('`', '')}.") from None
 
     def _similarity(self, similarity):
         if similarity is not None and similarity not in self.gallery.similarity_names:

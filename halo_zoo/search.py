@@ -128,6 +128,12 @@ def parser():
         "--queries", metavar="FILE", help="file with one question per line; - is standard input"
     )
     find.add_argument("--json", action="store_true", help="print one JSON object per answer")
+    find.add_argument(
+        "--among",
+        metavar="FILE|GLOB",
+        help="part of the gallery to ask, judged on its own: a file with one id or name per line, "
+        'or a pattern of names such as "2019/*"',
+    )
     find.add_argument("--image", help="image file to ask with")
     find.add_argument("--vector", metavar="FILE", help="file of stored vectors to ask with")
     find.add_argument(

@@ -47,7 +47,7 @@ def ask(app, **body):
 def test_questions_that_come_together_are_asked_together(retriever, monkeypatch):
     asked = []
     whole = retriever.ask
-    monkeypatch.setattr(retriever, "ask", lambda q, k: asked.append(len(q)) or whole(q, k))
+    monkeypatch.setattr(retriever, "ask", lambda q, k, _: asked.append(len(q)) or whole(q, k))
     app = server.application(retriever)
     bodies = [{"question": f"a red bird {n}", "k": n % 3 + 1} for n in range(20)]
     responses = call(app, *(("POST", "/ask", {"json": body}) for body in bodies))
@@ -66,6 +66,17 @@ def test_no_answer_depends_on_what_others_ask_meanwhile(retriever):
     _, good, bad, *_ = call(app, *(("POST", "/ask", {"json": one}) for one in bodies))
     assert good.json() == ask(app, **bodies[1]).json()
     assert (bad.status_code, "name of a picture" in bad.json()["error"]) == (422, True)
+
+
+def test_a_part_is_asked(retriever):
+    app, question, some = server.application(retriever), "a red bird", [128, 101, 107, 119]
+    expected = retriever.ask(question, 3, some).to_dict()
+    assert ask(app, question=question, k=3, among=some).json() == json.loads(json.dumps(expected))
+    page = ask(app, questions=[question], all=True, among=some).json()["answers"][0]
+    assert set(page["ids"]) <= set(some)
+    for among, says in (([7], "lacks 7"), ("b*", "have no names"), ([], "at least one item")):
+        response = ask(app, question=question, among=among)
+        assert (response.status_code, says in response.json()["error"]) == (422, True)
 
 
 def test_all_that_fits_comes_in_pages(retriever):

@@ -68,6 +68,16 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     main(["query", str(out), "a red bird"])
     printed = capsys.readouterr().out
     assert sorted(names(printed)) == ["a.png", "b.png", "c.jpg", "deep/d.png"]
+    (tmp_path / "some.txt").write_text("b.png\n0\n")
+    for among, some in (("[bd]*g", ["b.png", "deep/d.png"]), ("some.txt", ["a.png", "b.png"])):
+        among = str(tmp_path / among) if among.endswith("txt") else among
+        main(["query", str(out), "a red bird", "--among", among])
+        assert sorted(names(capsys.readouterr().out)) == some
+    for among in ("2019/*", str(tmp_path / "none.txt")):
+        with pytest.raises(
+            InputError, match=r"--among .* must be a pattern of names; .* fits none"
+        ):
+            main(["query", str(out), "a red bird", "--among", among])
     model = zoo.from_preset(run_folder)
     index = Index.load(out / "index")
     scores, _ = index.search(model.encode_captions(["a red bird"]), 1)

@@ -1,6 +1,8 @@
 """What a retriever is made of: the model, its probes, and the bank that corrects hubs."""
 
-from collections.abc import Callable, Sequence
+import collections
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -86,6 +88,29 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     except ValueError:  # probes of another model, which the calibration will tell
         return None, None
     return (bank if gain is not None and gain.pays else None), gain
+
+
+def ids_among(among: Any, names: Mapping[int, str] | None) -> Any:
+    """The ids of items by their names, or by a pattern of names; numbers are ids, also as texts
+    that no item is called. A ValueError if there is no such item, or a text is given twice."""
+    if isinstance(among, str):
+        if names is None:
+            raise ValueError(f"`among` must be ids: the items have no names; received {among!r}")
+        kept = set(fnmatch.filter(names.values(), among))
+        if not kept:
+            raise ValueError(f"`among` must be a pattern of names; {among!r} fits none")
+        return [one for one, name in names.items() if name in kept]
+    if not any(isinstance(one, str) for one in among):
+        return among
+    among, found = [str(one) for one in among], {}
+    for one, name in (names or {}).items():
+        found.setdefault(name, []).append(one)
+    if lost := [one for one in among if one not in found and not one.isdecimal()]:
+        raise ValueError(f"`among` must be names or ids of items; {lost[0]!r} is none")
+    text, count = collections.Counter(among).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"`among` must be distinct; received {text!r} twice")
+    return [one for text in among for one in found.get(text) or [int(text)]]
 
 
 def trained_on(paths: Sequence[Any], probes: Probes | None) -> np.ndarray:

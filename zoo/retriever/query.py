@@ -29,6 +29,8 @@ def query(options):
     if options.all and options.max_uncertainty is not None:
         raise InputError("--all and --max-uncertainty exclude each other: choose one")
     retriever = Retriever.load(options.folder, options.model)
+    if options.among is not None:
+        retriever = _part(options.among, retriever)
     try:
         for questions in _questions(options, retriever):
             _answer(questions, retriever, options)
@@ -43,11 +45,22 @@ def _answer(questions, retriever: Retriever, options):
         pages = options.by, options.offset, options.k
         answers = (retriever.all(question, *pages) for question in questions)
     else:
-        answers = retriever.ask(questions, options.k, options.max_uncertainty)
+        answers = retriever.ask(questions, options.k, max_uncertainty=options.max_uncertainty)
     for answer in answers:
         if not (is_one or options.json):
             print((answer.answer if options.all else answer).question)
         print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
+
+
+def _part(among, retriever):
+    """The part of a gallery that a file lists, or a pattern of names fits."""
+    listed = among
+    if Path(among).is_file():
+        listed = [line.strip() for line in read_lines(Path(among)) if line.strip()]
+    try:
+        return retriever.part(listed)
+    except ValueError as error:
+        raise InputError(f"--among {among}: {str(error).removeprefix('`among` ')}") from error
 
 
 def _questions(options, retriever):

@@ -24,17 +24,25 @@ from zoo.errors import InputError
 from zoo.files.atomic import atomic
 from zoo.files.written import Written
 from zoo.retriever.answer import Answer, Everything, grouped, page_of
-from zoo.retriever.parts import bank_of, opened, own_probes, probes_from, training_note
+from zoo.retriever.parts import (
+    bank_of,
+    ids_among,
+    opened,
+    own_probes,
+    probes_from,
+    training_note,
+)
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.search import Hub, Index, built, hubness, hubs, scoring
-from zoo.search.columns import whole_ids
+from zoo.search.columns import held_ids, whole_ids
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
 
 # What a gallery that is saved where it was loaded from keeps: how it was built, and by which model.
 _KEPT = ("model", "model_sha256", "towers", "parts", "build")
+PARTS = 8  # of a gallery that are kept, with what is calibrated for them
 _FIRST = 64  # items that are looked at before more are, where all that fit are asked for
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
@@ -87,6 +95,7 @@ class Retriever:
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
         self._judge = self._reference = self._made_by = self._as_trained = None
+        self._parts = {}  # that were asked lately
         self._setup = None  # the folder it was loaded from, and what that says
 
     @classmethod
@@ -168,6 +177,34 @@ class Retriever:
             other._as_trained = self._ranks_as_trained  # which its numbers alone do not tell
         return other
 
+    def part(self, among: Sequence[int] | Sequence[str] | str) -> "Retriever":
+        """The gallery of some items alone, with their ids; changes of the whole do not reach it.
+
+        It answers as one that is built of these items, with the hubs corrected as here: its probes
+        are asked in front of it when it is first judged. The latest eight are kept.
+
+        Args:
+            among: ids or names of items, or a pattern of names as of `fnmatch`, such as
+                `"2019/*"`, in which `*` stands for any letters, `/` included.
+
+        Raises:
+            ValueError: if an item is not in the gallery or given twice, or there is none.
+        """
+        with self.index.reading():
+            ids = ids_among(among, self._names)
+            ids = np.sort(held_ids(ids, self.index.ids, "among"))
+            if self.probes is None:
+                _ = self.judge  # which encodes the package's photos as probes
+            with self._lock:
+                key = ids.tobytes()
+                part = self._parts.pop(key, None)
+                if part is None or part.probes is not self.probes:
+                    part = self.over(self.index.part(ids), self._names)
+                self._parts[key] = part  # the latest is last
+                while len(self._parts) > PARTS:
+                    del self._parts[next(iter(self._parts))]
+        return part
+
     @property
     def side(self) -> str:
         """What the gallery holds, `"images"` or `"captions"`."""
@@ -193,7 +230,11 @@ class Retriever:
         return len(self.index)
 
     def ask(
-        self, question: Any, k: int = 10, max_uncertainty: float | None = None
+        self,
+        question: Any,
+        k: int = 10,
+        among: Sequence[int] | Sequence[str] | str | None = None,
+        max_uncertainty: float | None = None,
     ) -> Answer | list[Answer]:
         """What the gallery answers.
 
@@ -203,19 +244,22 @@ class Retriever:
                 array `(height, width, 3)`; or an embedding of one question. A list has many, of one
                 kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
-            max_uncertainty: leave out items that are less sure than that, see `Index.search`. Of a
-                part of the gallery no probability is known.
+            among: asks a part of the gallery, judged as a gallery of its own, see `part`.
+            max_uncertainty: leave out items that are less sure than that, see `Index.search`. No
+                probability is known of what is left.
 
         Returns:
             An `Answer`, or a list of them for a list.
 
         Raises:
-            ValueError: if k is no whole number from 1, the gallery is empty, or the question does
-                not fit the model.
+            ValueError: if k is no whole number from 1, the gallery is empty, the question does not
+                fit the model, or as `part`.
             InputError: if a picture cannot be read.
         """
         if not isinstance(k, (int, float, np.number)) or k % 1 or not 1 <= k < np.inf:
             raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
+        if among is not None:
+            return self.part(among).ask(question, k, None, max_uncertainty)
         is_many = isinstance(question, (list, tuple))
         questions = question if is_many else [question]
         if not questions:
@@ -244,6 +288,7 @@ class Retriever:
         offset: int = 0,
         limit: int = 100,
         least: float = FIT,
+        among: Sequence[int] | Sequence[str] | str | None = None,
     ) -> Everything:
         """Every item that fits, page by page; near copies are shown once, with their number.
 
@@ -253,12 +298,15 @@ class Retriever:
             offset, limit: which of the shown items are on the page.
             least: the probability of fitting from which an item is on the list; it ends before the
                 first item below, as `Answer.fitting` does at one half.
+            among: as of `ask`.
 
         Raises:
             ValueError: as `ask`, if an argument does not fit, or nothing says how likely items fit.
         """
         if not 0 < least <= 1:
             raise ValueError(f"`least` must be in (0, 1]; received {least}")
+        if among is not None:
+            return self.part(among).all(question, by, offset, limit, least)
         asked = embedded([question], self.tower, _OTHER[self.side])
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
@@ -678,6 +726,7 @@ class Retriever:
 
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
+        self._parts.clear()
         if self._setup is not None:  # whose parts are of other items now
             folder, setup = self._setup
             self._setup = folder, {k: v for k, v in setup.items() if k != "parts"}

@@ -5,6 +5,7 @@
 | `POST /ask` with `{"question": TEXT, "k": 10}` | an answer, the keys of `Answer.to_dict` |
 | `POST /ask` with `{"questions": [TEXT, …], "k": 10}` | `{"answers": [an answer, …]}` |
 | the same with `"all": true` (`by`, `offset`) | a page of all that fits |
+| the same with `"among": [ID or NAME, …]` or a pattern of names | asks this part of the gallery |
 | `POST /ask` with `{"image": BASE64}` | what answers a picture, for a gallery of captions |
 | `GET /health` | `{"status": "ok", …}` |
 | `GET /` | a page on this, with a client, made of the schema; `GET /openapi.json` the schema |
@@ -27,6 +28,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from zoo.confidence.judge import FIT
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
@@ -39,7 +41,14 @@ import fastapi  # noqa: E402
 import uvicorn  # noqa: E402
 from fastapi.exceptions import RequestValidationError  # noqa: E402
 from fastapi.responses import HTMLResponse, JSONResponse  # noqa: E402
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator  # noqa: E402
+from pydantic import (  # noqa: E402
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    model_validator,
+)
 from starlette.exceptions import HTTPException as StarletteHTTPException  # noqa: E402
 from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: E402
 
@@ -77,6 +86,9 @@ class Question(BaseModel):
     image: str | None = Field(None, description="a picture's file in base64, or as a data: URL")
     k: int = Field(10, ge=1, le=MAX_K, description="how many results", strict=True)
     all: bool = Field(False, description="all that fits, k results a page", strict=True)
+    among: list[StrictInt] | list[str] | Text | None = Field(
+        None, description="ids or names of items, or a pattern of names: asks these alone"
+    )
     by: Literal["score", "name"] = Field("score", description="order of all that fits")
     offset: int = Field(0, ge=0, description="results of all that fits to pass over", strict=True)
 
@@ -96,7 +108,7 @@ class Question(BaseModel):
 
 class Together:
     """Asks a retriever in batches: questions that come while it is busy wait, and those that want
-    as many results go together. No answer depends on what goes with it."""
+    as many results of the same part go together. No answer depends on what goes with it."""
 
     def __init__(self, retriever):
         self.retriever, self.waiting, self.listed = retriever, [], 0
@@ -104,14 +116,14 @@ class Together:
 
     async def everything(self, question: Any, asked: Question) -> dict[str, Any]:
         """A page of all that fits one question; one at a time."""
-        page = asked.by, asked.offset, asked.k
+        page = asked.by, asked.offset, asked.k, FIT, asked.among
         async with self.one:
             return (await asyncio.to_thread(self.retriever.all, question, *page)).to_dict()
 
-    async def ask(self, questions: list[Any], k: int) -> list[Any]:
+    async def ask(self, questions: list[Any], k: int, among: Any = None) -> list[Any]:
         """`questions`, of one kind, with `k` results each: a list of `Answer`s."""
         future = asyncio.get_running_loop().create_future()
-        self.waiting.append((questions, (type(questions[0]), k), future))
+        self.waiting.append((questions, (type(questions[0]), k, among), future))
         if self.running is None or self.running.done():
             self.running = asyncio.create_task(self._run())
         return await future
@@ -127,7 +139,8 @@ class Together:
             if asked.all:
                 return [await self.everything(one, asked) for one in listed]
             for start in range(0, len(listed), AT_ONCE):
-                answers = await self.ask(listed[start : start + AT_ONCE], asked.k)
+                some = listed[start : start + AT_ONCE]
+                answers = await self.ask(some, asked.k, asked.among)
                 found += [answer.to_dict() for answer in answers]
         finally:
             self.listed -= len(listed)
@@ -138,9 +151,9 @@ class Together:
             await self._answer(self._next())
 
     async def _answer(self, batch):
-        questions, (_, k) = [one for each, _, _ in batch for one in each], batch[0][1]
+        questions, (_, *wanted) = [one for each, _, _ in batch for one in each], batch[0][1]
         try:
-            answers = iter(await asyncio.to_thread(self.retriever.ask, questions, k))
+            answers = iter(await asyncio.to_thread(self.retriever.ask, questions, *wanted))
         except Exception as error:
             if len(batch) > 1:  # one request failed, which the others need not know
                 for one in batch:
@@ -185,7 +198,8 @@ class Pictures:
             async with self.turn:
                 if asked.all:
                     return await self.together.everything(picture, asked)
-                return (await self.together.ask([picture], asked.k))[0].to_dict()
+                (answer,) = await self.together.ask([picture], asked.k, asked.among)
+                return answer.to_dict()
         finally:
             self.waiting -= 1
 
@@ -215,7 +229,8 @@ def application(
             elif asked.all and asked.question is not None:
                 said = await together.everything(asked.question, asked)
             elif asked.question is not None:
-                said = (await together.ask([asked.question], asked.k))[0].to_dict()
+                (answer,) = await together.ask([asked.question], asked.k, asked.among)
+                said = answer.to_dict()
             else:
                 said = {"answers": await together.listed_answers(asked)}
             return JSONResponse(said)

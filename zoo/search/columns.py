@@ -62,32 +62,32 @@ def assign_ids(ids, count, taken, next_id):
     return given
 
 
-def whole_ids(ids):
+def whole_ids(ids, name="ids"):
     """Ids as int64 `(ids,)`; a ValueError unless they are whole numbers, one or a list."""
     try:
         given = np.atleast_1d(np.asarray(ids))
     except ValueError:  # lists of unequal lengths
-        raise ValueError(f"`ids` must be whole numbers; received {ids!r}") from None
+        raise ValueError(f"`{name}` must be whole numbers; received {ids!r}") from None
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         received = f"shape {given.shape} of {given.dtype}"
-        raise ValueError(f"`ids` must be whole numbers, one or a list; received {received}")
-    refuse_missing(given[given > LARGEST_ID])
+        raise ValueError(f"`{name}` must be whole numbers, one or a list; received {received}")
+    refuse_missing(given[given > LARGEST_ID], name)
     return given.astype(np.int64)
 
 
-def held_ids(ids, held):
+def held_ids(ids, held, name="ids"):
     """Checked ids of items that are there, int64; a ValueError if one is not, or given twice."""
-    ids = whole_ids(ids)
+    ids = whole_ids(ids, name)
     if len(np.unique(ids)) < len(ids):
-        raise ValueError("`ids` must be distinct; received one more than once")
-    refuse_missing(ids[~np.isin(ids, held)])
+        raise ValueError(f"`{name}` must be distinct; received one more than once")
+    refuse_missing(ids[~np.isin(ids, held)], name)
     return ids
 
 
-def refuse_missing(missing):
+def refuse_missing(missing, name="ids"):
     """Raises ValueError if there are ids, `(ids,)`, that the index does not hold."""
     if len(missing):
-        raise ValueError(f"`ids` must be in the index; it lacks {_some(missing)}")
+        raise ValueError(f"`{name}` must be in the index; it lacks {_some(missing)}")
 
 
 def _some(ids):

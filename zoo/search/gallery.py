@@ -147,6 +147,22 @@ class Gallery(ByVectors):
         return self._vector_moments
 
     @reads
+    def part(self, ids):
+        """An index of some of the items alone, in memory, in the order of this one; a ValueError if
+        an id is not here, or given twice, or none is."""
+        places = np.sort(self.places(held_ids(ids, self._ids, "among")))
+        if not len(places):
+            raise ValueError("`among` must name at least one item; received none")
+        is_set = self.description["embedding"] == SET
+        rows = np.flatnonzero(np.isin(self._owner, places)) if is_set else places
+        made = flat.create(self._space.metric, self.faiss.d)
+        made.add_with_ids(flat.vectors(self._rows)[rows], np.array(self._row_ids[rows]))
+        columns = {name: column.values[places] for name, column in self._columns.items()}
+        part = type(self)(dict(self.description), self.similarity, made, columns, self.hubs)
+        part._reranker = self._reranker  # which is compiled
+        return part
+
+    @reads
     def answer_vectors(self, ids):
         """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids."""
         places = self.places(ids)

@@ -23,6 +23,7 @@ from zoo.search import exact, flat, gallery_scores, plan, scoring
 from zoo.search.by_vectors import ByVectors
 from zoo.search.columns import assign_ids, held_ids, refuse_missing
 from zoo.search.gallery import uncertainty_of
+from zoo.search.index import Index
 from zoo.search.neighbours import SPARE
 from zoo.search.rerank import best
 from zoo.search.searchable import Searchable
@@ -208,18 +209,39 @@ class LanceIndex(Searchable, ByVectors):
     @on_disk
     def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
         """As of `Index`."""
-        self._check_process()
         wanted, places = np.unique(ids, return_inverse=True)
-        vectors = np.empty((len(wanted), self.description["width"] - bool(self.hubs)), np.float32)
+        vectors = self._read(wanted, ["vector"])["vector"]
+        width = self.description["width"] - bool(self.hubs)
+        return vectors[:, :width][places.reshape(np.shape(ids))]
+
+    def _read(self, wanted, names):
+        """Columns of some items, by their sorted ids."""
+        self._check_process()
+        parts = {name: [] for name in names}
         for start in range(0, len(wanted), _IDS):
             some = wanted[start : start + _IDS]
-            found = self.table.search().where(_among(some)).select(["id", "vector"])
+            found = self.table.search().where(_among(some)).select(["id", *names])
             found = found.limit(len(some)).to_arrow()
             refuse_missing(np.setdiff1d(some, found["id"].to_numpy()))
             rows = np.argsort(found["id"].to_numpy())
-            own = _matrix(found["vector"], self._width)[rows]
-            vectors[start : start + _IDS] = own[:, : vectors.shape[1]]
-        return vectors[places.reshape(np.shape(ids))]
+            for name, kept in parts.items():
+                is_vector = name == "vector"
+                own = _matrix(found[name], self._width) if is_vector else found[name].to_numpy()
+                kept.append(own[rows])
+        return {name: np.concatenate(kept) for name, kept in parts.items()}
+
+    @reads
+    def part(self, ids: Any) -> Index:
+        """An `Index` of some of the items alone: their vectors are read into memory."""
+        ids = np.sort(held_ids(ids, self.ids, "among"))
+        if not len(ids):
+            raise ValueError("`among` must name at least one item; received none")
+        names = [] if self.description["embedding"] == POINT else ["uncertainty"]
+        columns = self._read(ids, ["vector", *names])
+        vectors = columns.pop("vector")[:, : self.description["width"]]
+        made = flat.create(self._space.metric, vectors.shape[1])
+        made.add_with_ids(np.ascontiguousarray(vectors), ids)
+        return Index(dict(self.description), self.similarity, made, columns, self.hubs)
 
     @property
     @reads
