@@ -187,3 +187,23 @@ def test_the_agreement_is_read_as_far_as_own_items_reach():
     probes, draw = classes(np.random.default_rng(0), 0.9, brought=5)
     names = calibrate_on(Index.build(draw(25)[0], "cosine"), *probes).names
     assert [name for name in names if name.startswith("agreement")] == ["agreement_5"]
+
+
+def test_in_an_album_probes_of_its_kind_count():
+    """Of two kinds of photos a gallery holds one, half of whose questions want something else."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(1200) % 2
+    photos = rng.normal(size=(1200, 8))
+    photos[:, 0] += np.where(kind, 1.5, -1.5)
+    wrong = (kind == 0) & (rng.random(1200) < 0.5)
+    about = np.where(wrong[:, None], photos[rng.permutation(1200) // 2 * 2], photos)
+    asked = (about + 0.4 * rng.normal(size=photos.shape)).astype("f4")
+    album, probes = np.flatnonzero(kind[:600] == 0), np.arange(600, 1200)
+    for gallery in (album, np.arange(600)):
+        index = Index.build({"mean": photos[gallery].astype("f4")}, "squared_euclidean")
+        confidence = calibrate_on(index, asked[probes], photos[probes])
+        said = index.probability(asked[gallery], confidence)
+        right = index.search(asked[gallery], 1)[1][:, 0] == np.arange(len(gallery))
+        assert abs(said.mean() - right.mean()) < 0.05
+        alike = confidence.in_gallery.likeness
+        assert (np.median(alike[1::2]) < 0.2 * np.median(alike[::2])) == (gallery is album)

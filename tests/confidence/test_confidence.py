@@ -77,7 +77,7 @@ def test_it_is_the_same_after_saving(draw, tmp_path):
     ("path", "new", "message"),
     [
         (["format"], "other", "is not a calibration"),
-        (["version"], 5, "of version 5, not of version 6: make it again, with `halo search build`"),
+        (["version"], 5, "of version 5, not of version 7: make it again, with `halo search build`"),
         (["calibration"], ..., "damaged calibration: 'calibration' must be an object; found None"),
         (["calibration", "names"], ..., "'calibration' has no 'names'"),
         (["calibration", "logistic", "bias"], "1", "'bias' must be a number; found '1'"),

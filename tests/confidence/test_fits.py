@@ -8,6 +8,7 @@ from zoo.confidence import Fits, QueryScores
 from zoo.confidence.features import LEAST_GAP
 from zoo.confidence.fits import (
     LEAST_NUMBER,
+    Strangers,
     Trial,
     presence_features,
     prior_of,
@@ -121,6 +122,18 @@ def test_the_cut_is_of_the_nearest_size_or_of_none():
     for bad in (0, 1, "0.3", np.nan):
         with pytest.raises(ValueError, match="`unfit` must be a number between 0 and 1"):
             found.cut(bad, 100)
+
+
+def test_what_fits_is_learnt_of_photos_like_the_gallery_s():
+    """Of two kinds of photos one fits four times as often as the other at the same score."""
+    score, item = np.linspace(-3, -1, 400).astype("f4"), np.arange(400) % 20
+    fit = expit(6 * score + 11 + np.where(item < 10, 1.5, -1.5)).astype("f4")
+    known = fits(strangers=Strangers(score, item, fit, 20))
+    high, low = (known.near(np.where(np.arange(20) < 10, 1.0, w)) for w in (1e-9, 1e9))
+    assert [one.sentence[1] for one in (high, low)] == pytest.approx([12.5, 9.5], abs=0.01)
+    assert high.sentence[0] == known.sentence[0]
+    for likeness in (None, np.ones(19)):  # of other probes
+        assert known.near(likeness) is known
 
 
 def test_what_tells_presence_by_hand():

@@ -41,7 +41,7 @@ def test_the_interval_holds_nine_times_in_ten(kinds, others, spread):
     for _ in range(300):
         kind, odds, right = asked(rng, kinds, 40, spread)
         shift = logit(right.mean()) - logit(expit(odds).mean())
-        off = deviation(expit(odds + shift), right, np.arange(len(kind)), kind, others)
+        off = deviation(expit(odds + shift), right, np.ones(len(kind)), kind, others)
         _, new_odds, new_right = asked(rng, others, 40, spread)
         said = expit(new_odds + shift)
         held.append(holds(said, new_right, off, kinds))

@@ -5,7 +5,9 @@ import pytest
 
 import zoo
 from demo import answers, cards, verdict_card
+from demo.limits import RefusedError
 from demo.reference import Reference
+from demo.service import Service
 from zoo import similarities
 from zoo.retriever import Judgement
 
@@ -119,6 +121,18 @@ def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):
     empty = {**found, "total": 0, "items": 0, "unfit": None, "results": []}
     said = f"No {gaussians.noun} fits with a probability of 10\xa0% or more.</p>"
     assert said in verdict_card.everything(gaussians, empty)
+
+
+def test_a_part_of_the_gallery_is_asked(gaussians):
+    service, some = Service(gaussians), gaussians.image_names[1::3]
+    expected = gaussians.retriever("captions").ask(CAPTION, 4, some)
+    answer = service.find_images(CAPTION, None, 4, some)["answer"]
+    assert [result["name"] for result in answer["results"]] == list(expected.names)
+    assert set(expected.names) <= set(some)
+    assert answer["reason"] == expected.reason
+    assert service.find_all(CAPTION, 0.1, among=some)["total"] <= len(some)
+    with pytest.raises(RefusedError, match=r"among must be a pattern of names; .* none"):
+        service.find_images(CAPTION, among="2019/*")
 
 
 def test_percentile_counts_equal_values_half():

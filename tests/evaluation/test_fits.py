@@ -111,6 +111,8 @@ def planted(sentences, rows, owners, num_images, scores, scale):
 def test_rho_is_what_was_planted(found, direction):
     np.testing.assert_allclose(found[direction].sentence, [9, -5], rtol=0.01)
     assert found[direction].source == f"{PHOTOS} photos of captioned photos"
+    known = found[direction].strangers  # of photos alone
+    assert known is None if direction == "i2t" else len(known.fit) == known.items * learning.CLOSE
 
 
 def test_one_rho_of_short_questions_is_true_over_all_of_them(found, captioned, bank):

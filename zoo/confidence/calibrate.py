@@ -4,6 +4,7 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.special import expit
 
 from zoo.confidence import checks, quality
@@ -16,8 +17,8 @@ from zoo.confidence.confidence import (
     fitted,
     rank_features,
 )
-from zoo.confidence.features import Logistic, feature_names
-from zoo.confidence.insertion import Probed, kind_size, numbered_kinds, own_rows, thinned
+from zoo.confidence.features import Logistic, feature_names, query_features
+from zoo.confidence.insertion import SEEN, Probed, kind_size, numbered_kinds, own_rows, thinned
 from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
@@ -29,6 +30,9 @@ LEAST_HELD_OUT = 104  # groups of the half that teaches no weights; with fewer, 
 # What `python -m studies.generic_probes` prints, see docs/results/generic_probes.md: the standard
 # deviation of the shift of all log odds between photos of one kind and of another.
 SHIFT = 0.48
+ALIKE = 32  # leading directions by which a gallery is told from the probes' items
+# Kinds of probes from which these are weighed, and as many as they are worth then, at least.
+LEAST_KINDS, LEAST_ALIKE = 200, 40
 _STEPS = 50  # of Newton's method
 MOST_KINDS, MOST_OF_ALL = 200, 200  # wanted things and embeddings per side that show chance
 BY_CHANCE = 4  # own items that are found first by chance, at most, in 99 of 100 models at chance
@@ -38,7 +42,7 @@ class AtChanceError(ValueError):
     """The model finds what probes want no more often than chance."""
 
 
-def deviation(probability, correct, groups, kinds, num_kinds):
+def deviation(probability, correct, weights, kinds, num_kinds):
     """The standard deviation of a shift that all log odds of one gallery have in common."""
     # Kinds differ in difficulty by more than their scores tell. The probes are of K kinds, the
     # questions of C others, at most K, so what is said is off by the mean of either. `probability`
@@ -46,8 +50,7 @@ def deviation(probability, correct, groups, kinds, num_kinds):
     count = int(kinds.max()) + 1
     if count < 2:
         return 0.0
-    weights = 1 / np.bincount(groups)[groups]
-    weights /= weights.sum()
+    weights = weights / weights.sum()
     by_kind = np.bincount(kinds, weights * (correct - probability))
     curve = (weights * probability * (1 - probability)).sum()
     variance = count / (count - 1) * (by_kind**2).sum() / curve**2
@@ -70,7 +73,9 @@ def calibrate_on(
 
     A calibration that is learnt over one gallery is false over another. So each calibration query,
     a probe, asks this one with its own items inserted, for it alone, unless the index holds a copy;
-    the answer is right if an own item comes first. Nothing is written into the index.
+    the answer is right if an own item comes first. Nothing is written into the index. In a gallery
+    of one kind, such as an album, a probe of another kind stands out: the likelier its own items
+    are in a gallery such as this, the more it counts.
 
     Args:
         index: a `zoo.search.Index`.
@@ -122,23 +127,19 @@ def calibrate_on(
         or min(correct[learning].sum(), (~correct[learning]).sum()) < LEAST_OF_EACH
     ):
         learning, held_out = np.arange(count), np.arange(0)
-    confidence = Confidence.fit(
-        probed.scores.take(learning),
-        correct[learning],
-        None if uncertainty is None else uncertainty[learning],
-        names=names,
-        groups=numbers[learning],
-    )
+    weights, alike = _weights(index, own, rows, checks.weights(numbers), wants, seed)
+    inside = query_features(probed.scores, uncertainty, names)
+    logistic = fitted(names, inside[learning], correct[learning], weights[learning])
+    confidence = Confidence(names, logistic, len(learning), int(correct[learning].sum()))
     # Half of the probes taught the weights; how often answers are right, all of them tell.
-    inside = confidence.features(probed.scores, uncertainty)
-    weights = checks.weights(numbers)
     shift = confidence.logistic.missing_bias(inside, correct, weights)
     confidence = moved(confidence, shift)
     outside = confidence.features(probed.without, uncertainty)
-    given = _Asked(probed, numbers, wants, learning, held_out, seed)
+    given = _Asked(probed, numbers, weights, wants, learning, held_out, seed)
     unseen = expit(_unseen(given, confidence, inside) + shift)
     brought = (rows >= 0).sum(axis=1).mean()
     seen = _in_gallery(given, confidence, (inside, outside), unseen, brought, per_kind or 1)
+    seen = dataclasses.replace(seen, likeness=alike)
     return dataclasses.replace(
         confidence,
         gallery=GalleryIdentity.of_index(index),
@@ -146,6 +147,35 @@ def calibrate_on(
         copies=copies,
         in_gallery=seen,
     )
+
+
+def likeness(gallery, items):
+    """How much likelier each of `(m, dim)` items is in a gallery such as `(n, dim)` than among the
+    items, `(m,)`."""
+    # The odds of a logistic regression that tells the two apart, by the leading directions of both,
+    # are the ratio of their densities (Bickel, Brückner and Scheffer, JMLR 2009).
+    both = np.concatenate([gallery, items]).astype(np.float64)
+    both -= both.mean(axis=0)
+    dim, is_here = both.shape[1], np.arange(len(both)) < len(gallery)
+    axes = eigh(both.T @ both, subset_by_index=[max(0, dim - ALIKE), dim - 1])[1]
+    shares = np.where(is_here, 1 / len(gallery), 1 / len(items))
+    told = Logistic.fit(both @ axes, is_here, PENALTY, weights=shares)
+    return np.exp(told.logit(both[len(gallery) :] @ axes))
+
+
+def _weights(index, own, rows, weights, wants, seed):
+    """`(weights of the probes (Q,), likeness of the own items or None)`."""
+    if wants.max() + 1 < LEAST_KINDS or len(index) < ALIKE or index.own_space is None:
+        return weights, None
+    gallery = index.vector_sample(SEEN, seed)
+    found = np.log(likeness(gallery, index.own_space.item_vectors(own)))
+    for power in np.linspace(1, 0, 11):  # of a gallery that hardly any are like, less
+        alike = np.exp(power * (found - found.max()))
+        probes = weights * np.mean(alike[rows], axis=1, where=rows >= 0)
+        by_kind = np.bincount(wants, probes)
+        if by_kind.sum() ** 2 >= LEAST_ALIKE * (by_kind**2).sum():
+            break
+    return probes, alike
 
 
 def check_chance(index, queries, own, rows, wants, seed=0):
@@ -214,11 +244,8 @@ def _names(probed, rows, uncertainty):
     brought = float(np.median((rows >= 0).sum(axis=1)))
     if brought > 1:
         reach = min(reach, brought)
-    return [
-        name
-        for name in there
-        if not name.startswith("agreement_") or int(name.split("_")[1]) <= max(reach, 1)
-    ]
+    is_reached = lambda name: int(name.split("_")[1]) <= max(reach, 1)  # noqa: E731
+    return tuple(n for n in there if not n.startswith("agreement_") or is_reached(n))
 
 
 class _Asked(NamedTuple):
@@ -226,6 +253,7 @@ class _Asked(NamedTuple):
 
     probed: Probed
     groups: np.ndarray
+    weights: np.ndarray
     kinds: np.ndarray
     learning: np.ndarray
     held_out: np.ndarray
@@ -240,8 +268,7 @@ def _unseen(asked, confidence, features):
     for out in range(FOLDS):
         fit = asked.learning[fold[asked.learning] != out]
         if min(correct[fit].sum(), (~correct[fit]).sum()) >= LEAST_OF_EACH:
-            groups = checks.numbered(asked.groups[fit], len(fit))
-            found = fitted(confidence.names, features[fit], correct[fit], groups)
+            found = fitted(confidence.names, features[fit], correct[fit], asked.weights[fit])
             odds[fold == out] = found.logit(features[fold == out])
     return odds
 
@@ -255,7 +282,7 @@ def moved(confidence, shift):
 
 def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     """The `InGallery`, of features with and without the own items put there."""
-    probed, numbers, wants, learning, held_out, seed = asked
+    probed, numbers, weights, wants, learning, held_out, seed = asked
     rng = np.random.default_rng(seed)
     inside, outside = features
     logits, correct = confidence.logistic.logit(inside), probed.correct
@@ -275,10 +302,10 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     later = probed.is_own[:, 1:DEPTH][is_known]
     if later.any() and not later.all():
         table = rank_features(logits, probed.listed, probed.scores.mean, probed.scores.variance)
-        weights = np.repeat(checks.weights(numbers)[:, None], is_known.shape[1], axis=1)
-        ranked = Logistic.fit(table[is_known], later, 1e-4, weights=weights[is_known])
+        of_each = np.repeat(weights[:, None], is_known.shape[1], axis=1)
+        ranked = Logistic.fit(table[is_known], later, 1e-4, weights=of_each[is_known])
     different = probed.without.different.mean() / probed.without.top.shape[1]
-    spread = deviation(unseen, correct, numbers, wants, different * probed.size / per_kind)
+    spread = deviation(unseen, correct, weights, wants, different * probed.size / per_kind)
     return InGallery(
         probed.size,
         probed.ranks[counted],

@@ -16,17 +16,16 @@ from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.json_files import pack, read_json, unpack
 
-FORMAT, VERSION = "halo-confidence", 6
+FORMAT, VERSION = "halo-confidence", 7
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones
 GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibration is void
 PENALTY = 0.01
 
 
-def fitted(names, features, correct, groups=None, penalty=None):
-    """The `Logistic` of named features `(Q, names)`, with their signs; a group counts once."""
+def fitted(names, features, correct, weights=None, penalty=None):
+    """The `Logistic` of named features `(Q, names)`, with their signs."""
     if penalty is None:
         penalty = max(PENALTY, 1 / len(correct))
-    weights = None if groups is None else checks.weights(groups)
     return Logistic.fit(features, correct, penalty, [SIGNS.get(one, 0) for one in names], weights)
 
 
@@ -44,6 +43,7 @@ class InGallery:
     deviation: float  # of `zoo.confidence.calibrate.deviation`
     num_kinds: int  # of the probes
     ceiling: float = 1.0  # what no probability exceeds, see `zoo.confidence.quality.ceiling`
+    likeness: np.ndarray | None = None  # of the probes' items to the gallery; None: all weigh alike
 
     def __post_init__(self):
         if self.size < 1 or not len(self.ranks) or (self.ranks < 1).any():
@@ -137,8 +137,8 @@ class Confidence:
                 raise ValueError(f"`names` must be a list of {', '.join(there)}; received {names}")
             there = tuple(name for name in there if name in names)
         features = query_features(scores, uncertainty, there)
-        numbers = None if groups is None else checks.numbered(groups, len(scores))
-        logistic = fitted(there, features, correct, numbers, penalty)
+        weights = None if groups is None else checks.weights(checks.numbered(groups, len(scores)))
+        logistic = fitted(there, features, correct, weights, penalty)
         return cls(there, logistic, len(correct), int(correct.sum()))
 
     def probability(self, similarity, uncertainty=None):

@@ -39,6 +39,16 @@ class Trial:
             raise ValueError("a trial must have a fit for each probability")
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Strangers:
+    """The best items of captioned photos' questions, their own left out."""
+
+    score: np.ndarray  # (n,)
+    item: np.ndarray  # (n,), the row among the model's probes
+    fit: np.ndarray  # (n,), how likely it fits
+    items: int  # of the probes
+
+
 class Cut(NamedTuple):
     """A certified cut-off: results with a probability of at least `threshold` are shown."""
 
@@ -72,6 +82,7 @@ class Fits:
         trials: `Trial`s over captioned galleries of several sizes.
         source: what it was learnt from, in words.
         most: what no probability exceeds; None: what `trials` have shown.
+        strangers: `Strangers`, by which `near` learns for a gallery of one kind; or None.
 
     Raises:
         ValueError: if the numbers do not fit.
@@ -87,6 +98,7 @@ class Fits:
     trials: tuple[Trial, ...] = ()
     source: str = ""
     most: float | None = None
+    strangers: Strangers | None = None
 
     def __post_init__(self):
         if np.shape(self.sentence) != (2,):
@@ -105,6 +117,17 @@ class Fits:
             for name in ("probability", "fit")
         )
         return quality.ceiling(probability.astype(np.float64), fit)
+
+    def near(self, likeness):
+        """These for a gallery to whose items those of the probes are alike, `(items,)` weights of
+        `InGallery.likeness`: how often photos fit at one score differs by what they show."""
+        known = self.strangers
+        if known is None or likeness is None or len(likeness) != known.items:
+            return self
+        slope, bias = self.sentence
+        line = Logistic(np.zeros(1), np.ones(1), np.array([slope]), bias)
+        shift = line.missing_bias(known.score[:, None], known.fit, likeness[known.item])
+        return dataclasses.replace(self, sentence=np.array([slope, bias + shift]))
 
     def others(self, scores, prior=None):
         """ρ, how likely items fit that are not the wanted one, shaped as `scores` `(Q, …)`; at

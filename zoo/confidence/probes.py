@@ -305,7 +305,8 @@ class Probes:
                 {name: arrays.pop(f"{side}_{name}") for name in KEYS if f"{side}_{name}" in arrays}
                 for side in ("images", "captions")
             ]
-            fits = {name: {"most": None, **one} for name, one in facts.get("fits", {}).items()}
+            absent = {"most": None, "strangers": None}  # of older files
+            fits = {name: {**absent, **one} for name, one in facts.get("fits", {}).items()}
             known = {}
             for direction in DIRECTIONS:
                 prefix = f"known_{direction}_"
@@ -319,7 +320,7 @@ class Probes:
                 arrays.get("caption_images"),
                 measure=facts["measure"],
                 known=known,
-                fits=unpack(dict[str, Fits], fits, "fits"),  # of older files without `most`
+                fits=unpack(dict[str, Fits], fits, "fits"),
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),
                 whole=arrays.get("whole"),

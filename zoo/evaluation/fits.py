@@ -14,7 +14,7 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.checks import one_of_each
 from zoo.confidence.features import Logistic
-from zoo.confidence.fits import Fits, Trial
+from zoo.confidence.fits import Fits, Strangers, Trial
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
 from zoo.confidence.words import CaptionBank, packaged_bank, stems
@@ -30,6 +30,7 @@ LEAST = 60  # captioned photos, half of which are asked
 SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
 DRAWS, TRIALS = 5, 10  # galleries of a size, of different photos where there are enough
 MOST_PROBES = 600  # of a trial
+CLOSE = 5  # a question's best, by which ρ is learnt for a gallery of one kind
 BEST, TAIL = 20, 60  # pairs of a question that teach ρ: its best, and others drawn at random
 TAKEN_OUT = 0.3  # items as likely to fit as that are taken out of a world where nothing fits
 PHRASES = 400  # short questions of each length
@@ -169,8 +170,24 @@ class _Learner:
         words, words_below = self._words() if self.direction == "t2i" else (None, 0.0)
         source = f"{length(self.captioned.images):,} photos of {self.captioned.name}"
         found = Fits(sentence[[0, -1]], words, words_below=words_below, source=source)
+        found = dataclasses.replace(found, strangers=self._strangers())
         found = self._presence(found)
         return dataclasses.replace(found, trials=self._trials(found))
+
+    def _strangers(self):
+        """Each question's best photos, of those that travel with the model."""
+        if self.direction != "t2i":
+            return None
+        items, reference = self.items, self.captioned.reference
+        reference = items if reference is None else reference[self.direction]
+        row = np.full(length(items), -1)
+        row[_nearest(reference, items)] = np.arange(length(reference))
+        strangers = np.where(self.own, -np.inf, self.scores)
+        best = np.argsort(-strangers, axis=1, kind="stable")[:, :CLOSE]
+        kept = row[best] >= 0
+        score, fit = (np.take_along_axis(x, best, axis=1)[kept] for x in (self.scores, self.fit))
+        item = row[best][kept].astype(np.int32)
+        return Strangers(score.astype(np.float32), item, fit.astype(np.float32), length(reference))
 
     def _rho(self, scores, fit, own, prior=None):
         """a, (c,) b of the pairs that do not belong together: a question's best, and a random part

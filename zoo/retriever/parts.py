@@ -1,6 +1,7 @@
 """What a retriever is made of: the model, its probes, and the bank that corrects hubs."""
 
 import collections
+import dataclasses
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -60,7 +61,10 @@ def own_probes(side, queries, own, groups, matches, before):
         )
     sides = (queries, own) if side == "captions" else (own, queries)
     labels = labels if side == "captions" else labels[::-1]
-    more = {} if before is None else {"known": before.known, "fits": before.fits}
+    more = {}
+    if before is not None:  # what is known of its own items is not of these
+        fits = {n: dataclasses.replace(one, strangers=None) for n, one in before.fits.items()}
+        more = {"known": before.known, "fits": fits}
     if side == "images" and groups is not None:
         more["caption_images"] = numbered(groups, length(queries))
     return Probes.of(*sides, *labels, source="pairs of your own", **more)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
 
 # What a gallery that is saved where it was loaded from keeps: how it was built, and by which model.
 _KEPT = ("model", "model_sha256", "towers", "parts", "build")
-PARTS = 8  # of a gallery that are kept, with what is calibrated for them
+PARTS, PART_ITEMS = 8, 200_000  # parts of a gallery, and items of these, that are kept
 _FIRST = 64  # items that are looked at before more are, where all that fit are asked for
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
@@ -181,7 +181,7 @@ class Retriever:
         """The gallery of some items alone, with their ids; changes of the whole do not reach it.
 
         It answers as one that is built of these items, with the hubs corrected as here: its probes
-        are asked in front of it when it is first judged. The latest eight are kept.
+        are asked in front of it when it is first judged. The latest eight are kept, unless large.
 
         Args:
             among: ids or names of items, or a pattern of names as of `fnmatch`, such as
@@ -201,7 +201,7 @@ class Retriever:
                 if part is None or part.probes is not self.probes:
                     part = self.over(self.index.part(ids), self._names)
                 self._parts[key] = part  # the latest is last
-                while len(self._parts) > PARTS:
+                while len(self._parts) > 1 and _are_many(self._parts.values()):
                     del self._parts[next(iter(self._parts))]
         return part
 
@@ -670,6 +670,8 @@ class Retriever:
         if probes is not None and self._ranks_as_trained:
             which = "" if self.index.hubs is None else OF_CORRECTED  # of these scores
             fits = probes.fits.get(which + direction_of(self.side))
+        if fits is not None and confidence.in_gallery is not None:
+            fits = fits.near(confidence.in_gallery.likeness)
         return Judge(
             confidence,
             fits=fits,
@@ -735,6 +737,10 @@ class Retriever:
             self._judge = None
         else:
             self._judge = self._judge_of(judge.confidence)
+
+
+def _are_many(parts):
+    return len(parts) > PARTS or sum(map(len, parts)) > PART_ITEMS
 
 
 def _notes(*sentences):
