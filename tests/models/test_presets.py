@@ -163,12 +163,13 @@ def test_the_presets_card_has_the_figures_of_its_model():
 
 
 def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
-    kept = tmp_path / "probes.npz"
+    kept, notes = tmp_path / "probes.npz", tmp_path / "notes.txt"
     kept.write_text("{}")
+    notes.write_text("of yours")
     zoo.save_preset(model, tmp_path / "whole")
     metrics = {"i2t_recall@1": 30.2, "nAUC": {"i2t": 0.4, "t2i": 0.5}}
     card = {"license": "Apache-2.0", "metrics": metrics}
-    zoo.save_preset(model, tmp_path / "half", card, half_precision=True, files=[kept])
+    zoo.save_preset(model, tmp_path / "half", card, half_precision=True, files=[kept, notes])
     assert (tmp_path / "half" / "probes.npz").read_text() == "{}"
     sizes = [(tmp_path / name / "model.weights.h5").stat().st_size for name in ("whole", "half")]
     assert sizes[1] < 0.6 * sizes[0]

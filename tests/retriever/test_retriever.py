@@ -200,11 +200,11 @@ def test_bad_input_is_refused(retriever, call, error, message):
 
 @pytest.mark.parametrize("side", ["images", "captions"])
 def test_own_pairs_keep_what_the_models_probes_know(side):
-    queries, own = (np.random.default_rng(n).normal(size=(3, 4)) for n in (0, 1))
+    queries, own = ({"mean": np.random.default_rng(n).normal(size=(3, 4))} for n in (0, 1))
     before = SimpleNamespace(known={"t2i": "known"}, fits={"t2i": "fits"})
     found = own_probes(side, queries, own, [5, 5, 9], None, before)
     assert (found.known, found.fits) == (before.known, before.fits)
     asked = found.captions if side == "images" else found.images
-    np.testing.assert_allclose(asked["mean"], queries, rtol=1e-3)
+    np.testing.assert_allclose(asked["mean"], queries["mean"], rtol=1e-3)
     groups = None if found.caption_images is None else found.caption_images.tolist()
     assert groups == ([0, 0, 1] if side == "images" else None)

@@ -30,7 +30,7 @@ def test_adding_and_removing(gaussians, similarity):
     assert len(index) == len(kept) + 1
 
 
-@pytest.mark.parametrize(("share", "measure"), [(0.5, "total_variance"), (0.01, None)])
+@pytest.mark.parametrize(("share", "measure"), [(0.5, None), (0.01, "total_variance")])
 def test_only_sure_items_are_found(gaussians, share, measure):
     gallery, queries = gaussians(1000), gaussians(20)
     index = Index.build(gallery, "csd", uncertainty_measure=measure)
