@@ -24,7 +24,7 @@ of the three.
 from dive_settings import Settings
 from zoo import cli, encoders, evaluation, losses, models, plots, training
 from zoo.data import batches, captions, read_bert_tokenizer
-from zoo.data.pipeline.augmentation import Augmentation
+from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.errors import InputError
 from zoo.files import RunFolder
 
@@ -146,7 +146,7 @@ def fit(settings, run):
             train,
             model.tokenizer,
             seed,
-            Augmentation(
+            SizeAugmentation(
                 crop=settings.crop if crops else None,
                 flip=crops,
                 word_dropping=settings.word_dropping,
@@ -166,17 +166,20 @@ def fit(settings, run):
 
 
 def rates(settings, model):
-    """The factors on the learning rate, by the paths of variables."""
-    found = {".*(image_set|caption_set)/.*": settings.set_rate}
-    towers = []
+    """The factor on the learning rate of each trainable variable, in order.
+
+    `--set-rate` is of all of an image's layers but the network over pictures, so of the map of
+    regions too, and of a caption's slots (`img_pie_lr_scale` and `txt_pie_lr_scale` of train.py).
+    """
+    images, captions = model.image_encoder, model.caption_encoder
+    groups = [(images, settings.set_rate)]
+    groups.append((captions.get_layer("head").get_layer("caption_set"), settings.set_rate))
     if settings.features != "regions":
-        towers.append((model.image_encoder, settings.image_rate))
+        groups.append((images.get_layer("backbone"), settings.image_rate))
     if settings.features == "resnext_bert":
-        towers.append((model.caption_encoder, settings.caption_rate))
-    for tower, rate in towers:
-        for weight in tower.get_layer("backbone").trainable_variables:
-            found[weight.path] = rate
-    return found
+        groups.append((captions.get_layer("backbone"), settings.caption_rate))
+    of = {id(weight): rate for part, rate in groups for weight in part.trainable_variables}
+    return [of.get(id(weight), 1.0) for weight in model.trainable_variables]
 
 
 def measure_sets(run, model):

@@ -147,10 +147,14 @@ class Settings(training.RetrievalSettings):
         source="DivE, section 4.2",
     )
     dropout: float = setting(
-        0.1, "dropout rate of the regions' features", source="DivE, released code"
+        0.1,
+        "dropout rate of regions, words, sentences and in the slots",
+        source="DivE, released code",
     )
     drop_rate: float = setting(0.2, "share of regions left out", source="DivE, released code")
-    word_dropping: float = setting(0.2, "share of words left out", source="DivE, released code")
+    word_dropping: float = setting(
+        0.2, "probability that a word is masked, replaced or deleted", source="DivE, released code"
+    )
     learning_rate: float | None = setting(
         None,
         "peak learning rate; default: 1e-3 for regions, 2e-4 for resnet152, else 5e-4",
@@ -158,7 +162,10 @@ class Settings(training.RetrievalSettings):
         toy=4e-3,
     )
     set_rate: float = setting(
-        0.1, "factor of the slots' learning rate", source="DivE, released code", toy=1.0
+        0.1,
+        "factor of the learning rate of images' layers but the network, and of captions' slots",
+        source="DivE, released code",
+        toy=1.0,
     )
     image_rate: float | None = setting(
         None,

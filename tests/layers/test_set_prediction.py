@@ -116,6 +116,20 @@ def test_the_papers_equations_at_the_sizes_of_its_recipes(shape, head_dim, norma
     np.testing.assert_allclose(elements, expected, atol=2e-4)
 
 
+def test_dropout_is_in_the_attentions_output_and_in_the_mlps_hidden_layer():
+    """`--dropout` of DivE's released agg_block/attention.py: `to_out` and after the GELU."""
+    for silent in ("mlp_output", "output_projection"):
+        layer = SlotAttention(num_iterations=1, dropout=0.5, seed=0)
+        still = np.asarray(layer(SLOTS, FEATURES))  # builds
+        part = getattr(layer, silent)
+        part.set_weights([np.zeros_like(weight) for weight in part.get_weights()])
+        still, moved = (np.asarray(layer(SLOTS, FEATURES, training=on)) for on in (False, True))
+        added = (moved - SLOTS) / (still - SLOTS)
+        if silent == "mlp_output":  # each number of the attention's output is lost or doubled
+            assert np.minimum(abs(added), abs(added - 2)).max() < 1e-3
+        assert abs(added - 1).max() > 0.5
+
+
 def test_slot_attention_is_a_layer():
     inputs = {"slots": SLOTS, "features": FEATURES, "mask": MASK}
     config = {"num_iterations": 2, "num_heads": 2}

@@ -10,6 +10,7 @@ import dive_flickr30k
 import pvse_cub
 import zoo
 from zoo import cli, data, evaluation, metrics
+from zoo.data.pipeline import augmentation
 from zoo.files import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
@@ -74,6 +75,60 @@ def test_vse0_is_built_with_all_negatives():
     records = types.SimpleNamespace(captions=["a red bird"])
     model = pvse_cub.build(settings, types.SimpleNamespace(records=records))
     assert (model.name, model.loss.mining) == ("vse0", "sum")
+
+
+@pytest.fixture(scope="module")
+def paper_on_regions():
+    """DivE with the paper's settings for regions, and a model of a few numbers."""
+    size = ["--dim=8", "--word-dim=6", "--num-iterations=1", "--max-words=4", "--seed=3"]
+    settings = cli.parse(dive_coco.Settings, ["--data-dir=data", "--features=regions", *size])
+    records = types.SimpleNamespace(captions=["a red bird"])
+    source = types.SimpleNamespace(shape=(5, 12))
+    train = types.SimpleNamespace(records=records, source=source)
+    return settings, dive_coco.build(settings, train), train
+
+
+def test_dives_rates_are_those_of_train_py(paper_on_regions):
+    """0.1 for all image layers, the map of regions too, and for the captions' slots."""
+    settings, model, _ = paper_on_regions
+    slow = [*model.image_encoder.trainable_variables]
+    slow += model.caption_encoder.get_layer("head").get_layer("caption_set").trainable_variables
+    slow = {id(variable) for variable in slow}
+    expected = [0.1 if id(v) in slow else 1.0 for v in model.trainable_variables]
+    assert dive_coco.rates(settings, model) == expected
+    assert {1.0, 0.1} == set(expected)
+
+
+def test_dives_dropout_is_at_the_places_of_the_released_code(paper_on_regions):
+    """model_spm.py, agg_block/attention.py: regions, words, sentence, slots (`--dropout 0.1`)."""
+    _, model, _ = paper_on_regions
+    rates = {}
+    for tower in (model.image_encoder, model.caption_encoder):
+        for part in ("backbone", "head"):
+            for layer in tower.get_layer(part).layers:
+                rate = getattr(layer, "rate", getattr(getattr(layer, "attention", 0), "dropout", 0))
+                if rate:
+                    rates[f"{tower.name} {part} {layer.name}"] = rate
+    assert rates == {
+        "image_encoder backbone dropout": 0.1,
+        "image_encoder head image_set": 0.1,
+        "caption_encoder backbone dropout": 0.1,
+        "caption_encoder head dropout": 0.1,
+        "caption_encoder head caption_set": 0.1,
+    }
+
+
+def test_dives_lost_words_are_half_masked_a_tenth_replaced_the_rest_deleted(
+    paper_on_regions, monkeypatch
+):
+    settings, model, train = paper_on_regions
+    made = []
+    monkeypatch.setattr(
+        dive_coco.training, "fit", lambda run, phases, images, *_: made.append(images(train, 0))
+    )
+    dive_coco.fit(settings, types.SimpleNamespace(model=model))
+    assert type(made[0].augmentation) is augmentation.SizeAugmentation
+    assert made[0].augmentation.word_dropping == 0.2
 
 
 def test_a_missing_file_is_one_line(drawn_scenes, tmp_path, capsys):

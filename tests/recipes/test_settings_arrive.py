@@ -173,7 +173,8 @@ def numbers(value, place=""):
     elif isinstance(value, dict):
         for key, inner in value.items():
             if key == "rates":
-                for rate, count in collections.Counter(inner.values()).items():
+                rates = inner.values() if isinstance(inner, dict) else inner
+                for rate, count in collections.Counter(rates).items():
                     yield f"{place}.rates of {count}", round(rate, 9)
             elif key not in SKIPPED:
                 yield from numbers(inner, f"{place}.{key}".lstrip("."))

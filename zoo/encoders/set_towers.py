@@ -57,7 +57,11 @@ def set_image_encoder(
 
 
 def set_caption_encoder(
-    backbone: keras.Model, dim: int, set_layer: keras.layers.Layer
+    backbone: keras.Model,
+    dim: int,
+    set_layer: keras.layers.Layer,
+    dropout: float = 0.0,
+    seed: int | None = None,
 ) -> keras.Model:
     """Captions to sets of embeddings.
 
@@ -68,6 +72,8 @@ def set_caption_encoder(
             of the hidden states is local, and its maximum global.
         dim: dimension of the elements.
         set_layer: a `SetPrediction` or `PolysemousEmbedding`.
+        dropout: share of the sentence's numbers that a training step zeroes.
+        seed: of that.
 
     Returns:
         A Functional `keras.Model` from ids `(batch, length)` to what `set_image_encoder` gives.
@@ -88,6 +94,8 @@ def set_caption_encoder(
                 f"`caption_backbone` must have a sentence of {dim} channels; received "
                 f"{pooled.shape[-1]}"
             )
+        if dropout:
+            pooled = layers.Dropout(dropout, seed=seed, name="dropout")(pooled)
     else:
         features = layers.Dense(dim, name="local")(head_inputs["features"])
         pooled = masked_max(features, mask)

@@ -35,6 +35,9 @@ class SlotAttention(keras.layers.Layer):
         mlp_ratio: width of the MLP's hidden layer over `dim`.
         normalize_over: `"slots"`, which compete for every position, as above; or `"positions"`: A
             is the softmax over positions, as in a transformer, and slots may look at the same.
+        dropout: share of the numbers that a training step zeroes, in the attention's output and
+            in the MLP's hidden layer.
+        seed: of that.
 
     Call arguments:
         slots: `(batch, num_slots, dim)`.
@@ -63,6 +66,8 @@ class SlotAttention(keras.layers.Layer):
         head_dim: int | None = None,
         mlp_ratio: int = 4,
         normalize_over: str = "slots",
+        dropout: float = 0.0,
+        seed: int | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -78,6 +83,8 @@ class SlotAttention(keras.layers.Layer):
                 f"`normalize_over` must be one of {NORMALIZE_OVER}; received {normalize_over!r}"
             )
         self.normalize_over = normalize_over
+        self.dropout, self.seed = dropout, seed
+        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, slots_shape, features_shape):
         dim, channels = slots_shape[-1], features_shape[-1]
@@ -121,8 +128,9 @@ class SlotAttention(keras.layers.Layer):
             queries = self._split(self.query(self.normalize_slots(slots)))
             attention = self._attention(queries, keys, mask)
             update = ops.matmul(ops.cast(attention, values.dtype), values)
-            slots = slots + self.output_projection(self._join(update))
-            slots = slots + self.mlp_output(self.mlp_hidden(self.normalize_mlp(slots)))
+            slots = slots + self.drop(self.output_projection(self._join(update)))
+            hidden = self.drop(self.mlp_hidden(self.normalize_mlp(slots)))
+            slots = slots + self.mlp_output(hidden)
         return (slots, attention) if return_attention else slots
 
     def _attention(self, queries, keys, mask):
@@ -156,6 +164,8 @@ class SlotAttention(keras.layers.Layer):
             "head_dim": self.head_dim,
             "mlp_ratio": self.mlp_ratio,
             "normalize_over": self.normalize_over,
+            "dropout": self.dropout,
+            "seed": self.seed,
         }
 
 
@@ -173,7 +183,7 @@ class SetPrediction(keras.layers.Layer):
         num_iterations: rounds of `SlotAttention`, of shared weights (T).
         encode_positions: whether the keys know where they are: in a feature map by row and
             column, in a sequence by the place relative to its length.
-        num_heads, head_dim, mlp_ratio, normalize_over: as in `SlotAttention`.
+        num_heads, head_dim, mlp_ratio, normalize_over, dropout, seed: as in `SlotAttention`.
 
     Call arguments:
         features: local features, a map `(batch, height, width, channels)` or a sequence
@@ -204,6 +214,8 @@ class SetPrediction(keras.layers.Layer):
         head_dim: int | None = None,
         mlp_ratio: int = 4,
         normalize_over: str = "slots",
+        dropout: float = 0.0,
+        seed: int | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -218,6 +230,8 @@ class SetPrediction(keras.layers.Layer):
             head_dim,
             mlp_ratio,
             normalize_over,
+            dropout,
+            seed,
             dtype=policy,
             name="attention",
         )
@@ -297,6 +311,8 @@ class SetPrediction(keras.layers.Layer):
             "head_dim": self.attention.head_dim,
             "mlp_ratio": self.attention.mlp_ratio,
             "normalize_over": self.attention.normalize_over,
+            "dropout": self.attention.dropout,
+            "seed": self.attention.seed,
         }
 
 

@@ -46,7 +46,8 @@ def set_backbones(
         word_dim, word_vectors, merge: of the GRU, see `zoo.encoders.gru`.
         max_length: length of a caption in ids, for a GRU where there is no tokenizer.
         image_size, image_weights: of a named network, see `zoo.encoders.convolutional`.
-        dropout, drop_rate, seed: of `zoo.encoders.regions`.
+        dropout: of `zoo.encoders.regions` and of the GRU's words.
+        drop_rate, seed: of `zoo.encoders.regions`.
 
     Returns:
         A pair of `keras.Model`s, of images and of captions.
@@ -66,6 +67,7 @@ def set_backbones(
             f"region_dim); received {image_backbone!r}"
         )
     options = {"word_dim": word_dim, "merge": merge, "word_vectors": word_vectors}
+    options |= {"dropout": dropout, "seed": seed}
     return images, caption_features(
         caption_backbone, tokenizer, vocabulary_size, dim, max_length, **options
     )
@@ -79,13 +81,15 @@ def set_similarity(name, alpha=16.0):
     return similarities.SmoothChamfer(alpha) if name == "smooth_chamfer" else similarities.get(name)
 
 
-def set_model(backbones, dim, set_layer, terms, name, project_map=False, **parts):
-    """A `DualEncoder` of sets, of `set_backbones`; `set_layer` makes the layer of a name, and terms
-    without weight are left out."""
+def set_model(
+    backbones, dim, set_layer, terms, name, project_map=False, dropout=0.0, seed=0, **parts
+):
+    """A `DualEncoder` of sets, of `set_backbones` and a sentence's dropout; `set_layer` makes the
+    layer of a name, and terms without weight are left out."""
     images, captions = backbones
     return DualEncoder(
         encoders.set_image_encoder(images, dim, set_layer("image_set"), project_map),
-        encoders.set_caption_encoder(captions, dim, set_layer("caption_set")),
+        encoders.set_caption_encoder(captions, dim, set_layer("caption_set"), dropout, seed),
         auxiliaries=[term for term in terms if term.weight],
         uncertainty_measure="circular_variance",
         name=name,
@@ -109,6 +113,8 @@ def dive(
     head_dim: int | None = None,
     mlp_ratio: int = 4,
     normalize_over: str = "slots",
+    dropout: float = 0.0,
+    seed: int = 0,
     **backbones: Any,
 ) -> DualEncoder:
     """DivE whole: two towers with set prediction, smooth-Chamfer, hardest-negative triplets.
@@ -139,6 +145,9 @@ def dive(
             towers. The paper's D_h is `num_heads · head_dim`; None gives it the paper's size, `dim`
             for a feature map and twice that for regions (1,024 and 2,048 with `dim=1024`).
             `normalize_over="positions"` is table 3's row "Transformer".
+        dropout: share of the numbers that a training step zeroes: of regions, word vectors and
+            sentences, and in the slots' attention and MLP. The released code has 0.1 for regions.
+        seed: of what a training step leaves out.
 
     Returns:
         A `DualEncoder` of sets, not compiled. `zoo.encoders.with_attention` shows what each
@@ -159,7 +168,8 @@ def dive(
         and `zoo.losses.diversity`).
     """
     towers = {"tokenizer": tokenizer, "dim": dim, "merge": "ave", **backbones}
-    images, captions = set_backbones(image_backbone, **towers)
+    left_out = {"dropout": dropout, "seed": seed}
+    images, captions = set_backbones(image_backbone, **towers, **left_out)
     is_map = not isinstance(images.output, dict)
     if head_dim is None and dim % num_heads == 0:
         head_dim = (dim if is_map else 2 * dim) // num_heads
@@ -173,6 +183,8 @@ def dive(
             head_dim=head_dim,
             mlp_ratio=mlp_ratio,
             normalize_over=normalize_over,
+            dropout=dropout,
+            seed=seed + (name == "caption_set"),
             name=name,
         )
 
@@ -183,6 +195,7 @@ def dive(
         [losses.MaximumMeanDiscrepancy(discrepancy_weight), losses.Diversity(diversity_weight)],
         "dive",
         project_map=True,
+        **left_out,
         similarity=set_similarity(similarity, alpha),
         loss=losses.TripletRanking(margin, mining=mining, reduction="mean"),
         tokenizer=tokenizer,
@@ -201,6 +214,8 @@ def pvse(
     discrepancy_weight: float = 0.01,
     diversity_weight: float = 0.1,
     hidden_dim: int | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
     **backbones: Any,
 ) -> DualEncoder:
     """PVSE whole: two towers with PIE-Net, the maximum over pairs (MIL), triplets.
@@ -219,6 +234,9 @@ def pvse(
         discrepancy_weight, diversity_weight: of the maximum mean discrepancy between images and
             captions, and of the diversity of the local parts; 0 leaves a term out.
         hidden_dim: width of the local attention's hidden layer; None for half the channels.
+        dropout: share of the numbers that a training step zeroes, of regions, word vectors and
+            sentences.
+        seed: of what a training step leaves out.
 
     Returns:
         A `DualEncoder` of sets, not compiled. `zoo.encoders.with_attention` shows what each
@@ -238,8 +256,9 @@ def pvse(
         return layers.PolysemousEmbedding(dim, num_embeddings, hidden_dim, name=name)
 
     several = num_embeddings > 1
+    left_out = {"dropout": dropout, "seed": seed}
     return set_model(
-        set_backbones(image_backbone, tokenizer=tokenizer, dim=dim, **backbones),
+        set_backbones(image_backbone, tokenizer=tokenizer, dim=dim, **left_out, **backbones),
         dim,
         set_layer,
         [
@@ -247,6 +266,7 @@ def pvse(
             losses.OrthogonalDiversity(diversity_weight if several else 0.0),
         ],
         "pvse",
+        **left_out,
         similarity=set_similarity(similarity, alpha),
         loss=losses.TripletRanking(margin, mining=mining, reduction="mean"),
         tokenizer=tokenizer,
