@@ -115,7 +115,13 @@ class DAASettings(training.RetrievalSettings):
         toy=False,
     )
     word_dropping: float = setting(
-        0.1, "probability that a word is left out", source="DAA, section 5.2", toy=0.3
+        0.1, "probability that a word becomes <unk>", source="DAA, section 5.2", toy=0.3
+    )
+    word_deleting: float = setting(
+        0.1,
+        "share of a caption's words that are deleted besides, rounded down",
+        source="PCME, released code",
+        toy=0.0,
     )
 
     def __post_init__(self):
@@ -192,7 +198,7 @@ def fit(settings, run, pairs):
             crop=settings.crop if settings.crop_and_flip else None,
             flip=settings.crop_and_flip,
             cutout=settings.cutout,
-            word_dropping=settings.word_dropping,
+            **settings.named("word_dropping", "word_deleting"),
         )
         return settings.stream(pairs, train, run.model.tokenizer, seed, augmentation)
 

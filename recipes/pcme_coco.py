@@ -40,6 +40,8 @@ class Settings(pcme_cub.Settings):
     batch_size: int = differs(128)
     warm_up_epochs: int = differs(30)
     fine_tuning_epochs: int = differs(30)
+    cosine_epochs: int | None = differs(30)
+    select: Literal["best", "last"] = differs("best")
     cache_features: bool = setting(
         False, "warm up on stored features of the frozen backbone, uncropped", toy=True
     )

@@ -102,6 +102,12 @@ class Settings(training.RetrievalSettings):
         source="PCME, appendix C.2",
         toy=2e-3,
     )
+    clip_norm: float | None = setting(
+        2.0,
+        "gradients with a larger norm are scaled to it",
+        source="PCME, released code",
+        toy=None,
+    )
     batch_size: int = setting(150, "pairs per batch", source="PCME, released code", toy=90)
     pairs_per_class: int = setting(
         1, "pairs of each class in a batch", source="PCME, released code"
@@ -125,6 +131,12 @@ class Settings(training.RetrievalSettings):
     fine_tuning_epochs: int = setting(
         50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
     )
+    cosine_epochs: int | None = setting(
+        50,
+        "epochs after which the cosine of a phase is 0; default: its own epochs",
+        source="PCME, released code",
+        toy=None,
+    )
     cache_features: bool = setting(
         True, "warm up on stored features of the frozen backbone; Cutout then cuts feature maps"
     )
@@ -137,8 +149,21 @@ class Settings(training.RetrievalSettings):
         0.2, "probability that Cutout hides part of a picture", source="PCME, appendix C.2"
     )
     word_dropping: float = setting(
-        0.1, "probability that a word is left out", source="PCME, appendix C.2", toy=0.3
+        0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
     )
+    word_deleting: float = setting(
+        0.1,
+        "share of a caption's words that are deleted besides, rounded down",
+        source="PCME, released code",
+        toy=0.0,
+    )
+    min_count: int = setting(
+        4,
+        "least occurrences of a word; rarer words become one unknown word",
+        source="PCME, released code",
+        toy=1,
+    )
+    select: Literal["best", "last"] = differs("last", source="PCME, released code", toy="best")
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME, table E.1")
 
     def __post_init__(self):
@@ -176,7 +201,9 @@ def train(settings, data):
 
 
 def build(settings, train):
-    tokenizer = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
+    tokenizer = captions.word_tokenizer(
+        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+    )
     word_vectors, word_dim = captions.word_vectors(
         settings.glove, tokenizer, settings.word_dim, settings.seed
     )
@@ -208,7 +235,7 @@ def fit(settings, run):
         training.Phase(
             "warm_up",
             settings.warm_up_epochs,
-            rate=training.cosine_decay(rate),
+            rate=training.cosine_decay(rate, over_epochs=settings.cosine_epochs),
             frozen=[backbone, words] if settings.freeze_text else [backbone],
             **heads,
         ),
@@ -231,11 +258,15 @@ def fit(settings, run):
                 flip=settings.crop_and_flip,
                 cutout=settings.cutout,
                 word_dropping=settings.word_dropping,
+                word_deleting=settings.word_deleting,
             ),
             **({"pairs_per_class": settings.pairs_per_class} if by_class else {}),
         )
 
-    training.fit(run, phases, pairs, lambda model, rate: training.AdamP(rate), settings.seed)
+    def adamp(model, rate):
+        return training.AdamP(rate, global_clipnorm=settings.clip_norm)
+
+    training.fit(run, phases, pairs, adamp, settings.seed)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ def build(settings, train):
         "dim": settings.dim,
         "word_dim": settings.word_dim,
         "pooling": settings.pooling,
+        "caption_pooling": caption_pooling(settings),
         "drop_rate": settings.drop_rate,
         "drop_varies": settings.drop_varies,
         "seed": settings.seed,
@@ -103,9 +104,17 @@ def build(settings, train):
         pseudo_positive_weight=settings.pseudo_positive_weight,
         kl_weight=settings.kl_weight,
         kl_reduction=settings.kl_reduction,
+        reduction=settings.pair_reduction,
         log_variance_bias=settings.log_variance_bias,
         **towers,
     )
+
+
+def caption_pooling(settings):
+    """Without GPO CLIP's words are their end of text (`no_gpo` of models/txt_encoder.py)."""
+    if settings.pooling == "mean":
+        return "last" if settings.is_clip else "mean"
+    return None
 
 
 def image_backbone(settings):

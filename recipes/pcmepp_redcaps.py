@@ -64,7 +64,7 @@ class Settings(pcmepp_coco.Settings):
     pseudo_positive_weight: float | None = setting(
         0.0, "weight of pseudo-positives (alpha); 0: none", source="PCME++, table B.1", toy=None
     )
-    kl_weight: float = differs(1e-6, toy=1e-4)
+    kl_weight: float | None = differs(1e-6, source="PCME++, table B.1", toy=1e-4)
     mixed_share: float | None = setting(
         0.0, "share of images mixed by Mixup or CutMix", source="PCME++, table B.1", toy=None
     )

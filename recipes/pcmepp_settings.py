@@ -56,8 +56,17 @@ class Settings(training.RetrievalSettings):
         "weight of pseudo-positives (alpha); default for pcmepp and mean_only: 0.1, toy 0.02",
         source="PCME++, section 3.1",
     )
-    kl_weight: float = setting(
-        1e-4, "weight of the VIB loss (beta); 0: none", source="PCME++, table B.1"
+    kl_weight: float | None = setting(
+        None,
+        "weight of the VIB loss (beta); 0: none; default: 5e-4 for pcme, else 1e-4",
+        source="PCME++, table B.1; PCME++, released code",
+        toy=1e-4,
+    )
+    pair_reduction: Literal["mean", "sum"] | None = setting(
+        None,
+        "matching loss over the pairs of a batch; default: sum for pcme, else mean",
+        source="PCME++, figure A.1; PCME++, released code",
+        toy="mean",
     )
     kl_reduction: Literal["mean", "mean_per_dimension"] = setting(
         "mean_per_dimension",
@@ -74,7 +83,9 @@ class Settings(training.RetrievalSettings):
         "last CLIP blocks that the variance does not share with the mean",
         source="PCME++, table 5",
     )
-    pooling: Literal["generalized", "mean"] = setting("generalized", "pooling: GPO or the mean")
+    pooling: Literal["generalized", "mean"] = setting(
+        "generalized", "pooling: GPO or the mean; of CLIP's words, mean is the end of text"
+    )
     mixed_share: float | None = setting(
         None,
         "share mixed by Mixup or CutMix; default: 0.25 for pcmepp and mean_only, else 0",
@@ -194,13 +205,17 @@ class Settings(training.RetrievalSettings):
         check_weights(self, "weights", self.network)
         is_new = self.method in ("pcmepp", "mean_only")  # baselines and table 4 go without
         alpha = 0.1 if self.data_dir else 0.02
+        # criterions/pcme.py has 1e-3 of VIB beside twice the sum; here each pair counts once.
+        is_pcme = self.method == "pcme"
         for name, value in (
-            ("pseudo_positive_weight", alpha),
-            ("mixed_share", 0.25),
-            ("averaged_epochs", self.last_epochs),
+            ("pseudo_positive_weight", alpha if is_new else 0),
+            ("mixed_share", 0.25 if is_new else 0),
+            ("averaged_epochs", self.last_epochs if is_new else 0),
+            ("kl_weight", 5e-4 if is_pcme else 1e-4),
+            ("pair_reduction", "sum" if is_pcme else "mean"),
         ):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, value if is_new else 0)
+                object.__setattr__(self, name, value)
         if self.cache_features and self.is_clip:
             raise ValueError(
                 "--cache-features is of convolutional backbones: CLIP's has new blocks"

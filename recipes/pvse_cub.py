@@ -71,9 +71,12 @@ class Settings(training.RetrievalSettings):
     )
     learning_rate: float = setting(
         2e-4,
-        "learning rate of Adam, with cosine decay in each phase",
+        "learning rate of Adam, with cosine decay in each phase in place of plateaus",
         source="PVSE, released code",
         toy=2e-3,
+    )
+    amsgrad: bool = setting(
+        True, "Adam's variant that never lowers its second average", source="PVSE, released code"
     )
     clip_norm: float = setting(
         2.0, "gradients with a larger norm are scaled to it", source="PVSE, released code"
@@ -89,8 +92,21 @@ class Settings(training.RetrievalSettings):
         50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
     )
     word_dropping: float = setting(
-        0.1, "share of words left out", source="PCME, appendix C.2", toy=0.3
+        0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
     )
+    word_deleting: float = setting(
+        0.1,
+        "share of a caption's words that are deleted besides, rounded down",
+        source="PCME, released code",
+        toy=0.0,
+    )
+    min_count: int = setting(
+        4,
+        "least occurrences of a word; rarer words become one unknown word",
+        source="PCME, released code",
+        toy=1,
+    )
+    select: Literal["best", "last"] = differs("last", source="PCME, released code", toy="best")
 
     def __post_init__(self):
         super().__post_init__()
@@ -114,7 +130,9 @@ def data(settings):
 
 
 def build(settings, train):
-    words = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
+    words = captions.word_tokenizer(
+        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+    )
     word_vectors, word_dim = captions.word_vectors(
         settings.glove, words, settings.word_dim, settings.seed
     )
@@ -150,12 +168,14 @@ def fit(settings, run):
     ]
 
     def pairs(train, seed):
-        augmentation = Augmentation(word_dropping=settings.word_dropping)
+        augmentation = Augmentation(**settings.named("word_dropping", "word_deleting"))
         words = run.model.tokenizer
         return settings.stream(batches.class_pairs, train, words, seed, augmentation)
 
     def adam(model, rate):
-        return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+        return keras.optimizers.Adam(
+            rate, amsgrad=settings.amsgrad, global_clipnorm=settings.clip_norm
+        )
 
     training.fit(run, phases, pairs, adam, settings.seed)
 

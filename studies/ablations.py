@@ -73,9 +73,10 @@ def main(argv=None):
     folds = settings.folds or ("",)
     if settings.run:
         seed_table.run_rows(settings.chosen, settings, common, folds=folds)
+    missing = seed_table.missing(settings.chosen, settings, folds=folds)
     shown = columns_of(SWEEPS[settings.sweep])
     table = seed_table.markdown(settings.chosen, shown, settings, folds=folds)
-    seed_table.publish(settings, table)
+    seed_table.publish(settings, table + missing)
     draw(settings, folds)
 
 

@@ -76,6 +76,7 @@ def main(argv=None):
     if settings.run:
         common = seed_table.common(settings)
         seed_table.run_rows(settings.chosen, settings, common, folder=folder)
+    missing = seed_table.missing(settings.rows, settings, folder)
     shown = [
         *columns.PCMEPP,
         columns.whole_split("map@r"),
@@ -88,7 +89,7 @@ def main(argv=None):
     if has_benchmark(settings):
         parts += [columns.PCMEPP_SIDES, columns.PCMEPP_MORE]
     tables = [seed_table.markdown(settings.rows, part, settings, folder) for part in parts]
-    seed_table.publish(settings, *tables)
+    seed_table.publish(settings, *tables[:-1], tables[-1] + missing)
 
 
 def has_benchmark(settings):

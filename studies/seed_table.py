@@ -12,6 +12,7 @@ import numpy as np
 from studies import queue
 from studies.statistics import mean_and_deviation
 from zoo.cli import setting
+from zoo.errors import InputError
 from zoo.files import RunFolder, write_text
 from zoo.files.written import Written
 
@@ -138,6 +139,24 @@ def finished(name, settings, folder=folder, folds=("",)):
         for seed in settings.seeds
     ]
     return [[run.metrics for run in ran] for ran in runs if all(run.finished for run in ran)]
+
+
+def missing(rows, settings, folder=folder, folds=("",)):
+    """The runs that a table lacks, as a line below it; "" if it has all. Raises InputError if it
+    has none."""
+    lacking = {}
+    for name in rows:
+        for seed in settings.seeds:
+            runs = [RunFolder(folder(settings.out / fold, name, seed)) for fold in folds]
+            if not all(run.finished for run in runs):
+                lacking.setdefault(name, []).append(str(seed))
+    said = "; ".join(f"{name} (seed {', '.join(seeds)})" for name, seeds in lacking.items())
+    if lacking.keys() == set(rows) and all(len(s) == len(settings.seeds) for s in lacking.values()):
+        raise InputError(
+            f"--out {settings.out}: expected finished runs; missing: {said}. Train them without "
+            "--no-run"
+        )
+    return f"\nMissing: {said}. Train them without `--no-run`.\n" if said else ""
 
 
 def over_folds(column):

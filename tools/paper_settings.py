@@ -5,14 +5,16 @@
 `--help` of a recipe has all of its settings, with their sources.
 """
 
+import csv
 import importlib
+import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import halo_zoo
-from tools import paper_sources
+from tools import paper_kinds, paper_sources
 from zoo import cli
 from zoo.cli import setting
 from zoo.files.atomic import write_text
@@ -134,6 +136,13 @@ SYSTEMS = (
 # Without a section of their own: another's settings but for one.
 MORE = (
     System("PCME++, noisy COCO", (), "pcmepp_noisy_coco", f"{COCO} {CLIP} {BENCHMARK}"),
+    System(
+        "PCME on CLIP, COCO",
+        (),
+        "pcmepp_coco",
+        f"{COCO} {CLIP} --method pcme {BENCHMARK}",
+        "pcmepp_settings",
+    ),
     System("VSE0 and VSE++, Flickr30K", (), "vse_flickr30k", f"--data-dir flickr30k {IMAGENET}"),
 )
 STUDIES = ("toy_2d", "similarity_flops", "ablations", "daa_figures", "plausible_matches")
@@ -149,15 +158,23 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    text = io.StringIO(table())
+    text.seek(0, io.SEEK_END)
+    csv.writer(text, lineterminator="\n").writerows(paper_kinds.rows(commands()))
     if settings.out is None:
-        print(table(), end="")
+        print(text.getvalue(), end="")
     else:
-        write_text(settings.out, table())
+        write_text(settings.out, text.getvalue())
 
 
 def table():
-    """What the papers say of each setting, as CSV."""
+    """What the papers say of each setting, and what differs, as CSV."""
     return paper_sources.table(commands_of_papers(), value)
+
+
+def commands():
+    """`(title, recipe, flags)` of each command of the systems."""
+    return [(one.title, one.recipe, flags) for one in SYSTEMS for flags in variants(one)]
 
 
 def commands_of_papers():

@@ -37,10 +37,35 @@ class Sentence(NamedTuple):
     note: str = ""  # what the words leave open
 
 
+class Difference(NamedTuple):
+    """What is not as released, and no setting: one entry of the file."""
+
+    source: str
+    part: str  # what it is about
+    released: str  # file, and what it does
+    ours: str
+    reason: str
+    commands: tuple  # titles; none: of all recipes
+
+
 def sentences():
     """The entries of the file, in its order."""
-    entries = tomllib.loads(SENTENCES.read_text(encoding="utf-8"))["sentence"]
-    return [Sentence(**{**entry, "settings": tuple(entry["settings"])}) for entry in entries]
+    return [
+        Sentence(**{**entry, "settings": tuple(entry["settings"])}) for entry in entries("sentence")
+    ]
+
+
+def differences():
+    """The differences of the file, in its order."""
+    return [
+        Difference(**{**entry, "commands": tuple(entry["commands"])})
+        for entry in entries("difference")
+    ]
+
+
+def entries(kind):
+    """The tables of one kind in the file."""
+    return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))[kind]
 
 
 def sources(source):
@@ -117,6 +142,15 @@ def table(commands, shown):
                 ("ours", "", "", "", f"--{_flag(name)}", *cells)
                 for cells in _cells(by_value, shown)
             )
+    titles = {title for title, _ in commands}
+    for one in differences():
+        unknown = set(one.commands) - titles
+        if unknown:
+            raise ValueError(f"{SENTENCES.name}: {one.part}: no command {', '.join(unknown)}")
+        paper, _, place = one.source.partition(", ")
+        said = f"{one.released}. {one.reason}."
+        of = " · ".join(one.commands) or "all"
+        writer.writerow((paper, place, "", said, f"differs: {one.part}", one.ours, of))
     return text.getvalue()
 
 

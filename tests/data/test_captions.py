@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.data import captions
+from zoo.data import Augmentation, captions
 from zoo.errors import InputError
 from zoo.files.seeding import step_seed
 
@@ -118,6 +118,20 @@ def test_words_are_dropped_at_the_rate_and_padding_never(mode):
     np.testing.assert_array_equal(again, dropped)
     other = captions.drop_words(IDS, 0.3, step_seed(0, 8), mode, captions.WordIds(end=50))
     assert (other.numpy() != dropped).any()
+
+
+def test_a_share_of_the_words_is_deleted_rounded_down():
+    """PCME's released tokenize: int(0.1 L) of L words, whatever became unknown before."""
+    special = captions.WordIds(special=(2,))  # as a start is
+    for share, count in ((0.3, 2), (0.1, 0), (0.125, 1)):  # of the eight others
+        left = captions.delete_words(IDS, share, step_seed(0, 7), special).numpy()
+        assert ((left != 0).sum(1) == 9 - count).all()
+        assert (left[:, 0] == 2).all()
+        assert all((np.diff(row[row != 0]) > 0).all() for row in left)
+    both = Augmentation(word_dropping=1.0, word_deleting=0.5).on_captions(IDS, step_seed(0, 7))
+    np.testing.assert_array_equal(both, np.where(np.arange(12) < 5, 1, 0)[None].repeat(400, 0))
+    at = [(captions.delete_words(IDS, 0.12, step_seed(0, 7)) != IDS).numpy().argmax(1)]
+    assert (np.bincount(at[0], minlength=9)[:9] > 20).all(), "any word may go"
 
 
 def test_a_caption_never_loses_all_its_words():

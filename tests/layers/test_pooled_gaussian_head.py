@@ -94,6 +94,16 @@ def test_a_varied_share_is_that_of_the_released_code():
     assert PooledGaussianHead.from_config(head.get_config()).drop_varies is True
 
 
+def test_the_last_position_that_counts_alone():
+    """CLIP's end of text, `no_gpo` of PCME++'s released models/txt_encoder.py."""
+    head, mask = PooledGaussianHead(DIM, pooling="last", normalize=False), np.ones((4, 6), bool)
+    mask[1, 3:] = False
+    given = np.random.default_rng(0).normal(size=(4, 6, 5)).astype("float32")
+    expected = head.mean_map(given[np.arange(4), mask.sum(1) - 1])
+    np.testing.assert_allclose(head(given, mask=mask)["mean"], expected, atol=1e-5)
+    np.testing.assert_allclose(head(given)["mean"][1], head.mean_map(given)[1, -1], atol=1e-5)
+
+
 def test_points_have_no_variance():
     head = PooledGaussianHead(DIM, covariance=None)
     assert set(head(features())) == {"mean"}

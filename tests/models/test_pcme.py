@@ -62,6 +62,17 @@ def test_loss_is_the_sum_over_pairs_plus_the_weighted_regularisers(untrained):
     )
 
 
+def test_means_alone_are_spread_as_gaussians_are(untrained):
+    """criterions/probemb.py: uniformity of whatever features come; KL needs variances."""
+    model, data = tiny_pcme(covariance=None), batch()
+    assert {term.name: term.weight for term in model.auxiliaries} == {"uniformity": 10.0}
+    embeddings = model(data)
+    both = np.concatenate([embeddings[side]["mean"] for side in ("images", "captions")])
+    (term,) = model.auxiliaries
+    spread = term(embeddings["images"], embeddings["captions"])
+    np.testing.assert_allclose(spread, losses.uniformity(both), rtol=1e-5)
+
+
 def test_training_and_saving_with_words_in_and_distributions_out(tmp_path):
     model, data = tiny_pcme(), batch()
     model.compile(zoo.training.AdamP(1e-3))

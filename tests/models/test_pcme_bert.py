@@ -37,3 +37,20 @@ def test_a_folder_with_weights_is_read(tmp_path):
     )
     with pytest.raises(InputError, match="no such folder"):
         tiny(caption_backbone=str(tmp_path / "nothing"))
+
+
+def test_the_log_variance_reads_the_states_in_order():
+    """UncertaintyModuleText of the released code: a bidirectional GRU over BERT's states; the mean
+    is of their average and of an attention, which know no order."""
+    states = np.random.default_rng(0).normal(size=(3, 6, 64)).astype("float32")
+    mask = np.arange(6) < np.array([[6], [6], [4]])
+    other = states.copy()
+    other[:, :4] = states[:, 3::-1]
+    for reads, variance_gru in ((True, True), (False, False)):
+        head = tiny(variance_gru=variance_gru).caption_encoder.get_layer("head")
+        one, two = (head({"features": given, "mask": mask}) for given in (states, other))
+        np.testing.assert_allclose(one["mean"], two["mean"], atol=1e-5)
+        moved = np.abs(one["log_variance"] - two["log_variance"]).max()
+        assert (moved > 1e-3) == reads
+    gaussian = tiny().caption_encoder.get_layer("head").get_layer("gaussian")
+    assert not gaussian.project_pooled, "the GRU's state is taken as it is"

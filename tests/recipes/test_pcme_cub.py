@@ -121,6 +121,38 @@ def test_pcme_on_coco_takes_pairs_and_parts_of_the_originals(birds, tmp_path):
     assert float(rate) == pytest.approx(0.1 * settings.learning_rate), "fine-tuning's"
 
 
+def test_the_papers_command_trains_as_the_released_code(monkeypatch):
+    """config/cub/pcme_cub.yaml, engine/trainer.py, datasets/_transforms.py."""
+    small = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=6", "--no-cache-features"]
+    flags = [*small, "--data-dir=data", "--image-weights=none", "--steps-per-epoch=4"]
+    settings = cli.parse(pcme_cub.Settings, flags)
+    words = ["a red bird", "a bird", "a bird", "a bird", "a red", "red"]
+    records = SimpleNamespace(captions=words, class_names=["one"])
+    train = SimpleNamespace(records=records, source=None)
+    found = {}
+    monkeypatch.setattr(
+        pcme_cub.training, "fit", lambda run, *given: found.update(zip(NAMES, given, strict=True))
+    )
+    model = pcme_cub.build(settings, train)
+    pcme_cub.fit(settings, SimpleNamespace(model=model))
+    assert model.tokenizer.get_vocabulary(include_special_tokens=False) == ["a", "bird", "red"]
+    warm_up, tuning = (phase.rate(phase.epochs, 4) for phase in found["phases"])
+    assert float(warm_up(40)) == pytest.approx(0.9045e-4, rel=1e-3), "T_max: 50 over 10 epochs"
+    assert float(tuning(200)) == pytest.approx(0.0, abs=1e-9)
+    noise = found["pairs"](train, 0).augmentation
+    assert (noise.word_dropping, noise.word_dropping_mode, noise.word_deleting) == (
+        0.1,
+        "mask",
+        0.1,
+    )
+    assert found["optimizer"](model, 1.0).global_clipnorm == 2.0
+    assert settings.select == "last", "val_epochs: 50 of 50"
+    assert cli.parse(pcme_coco.Settings, flags).select == "best"
+
+
+NAMES = ("phases", "pairs", "optimizer", "seed")
+
+
 def one_line(capsys, *argv):
     with pytest.raises(SystemExit) as stop:
         cli.run(pcme_cub.main, list(argv))

@@ -190,6 +190,29 @@ def test_vse_infinity_mines_hardest_negatives_once_everything_trains(flags, mine
     assert mining == ("hardest" if "vse_infinity" in flags[0] else None)
 
 
+def test_pcme_as_a_baseline_weighs_its_terms_as_released():
+    """criterions/pcme.py: 2 · sum over pairs + 1e-3 · VIB; half of both, as a pair counts once."""
+    real = ["--data-dir=coco", "--weights=none"]
+    pcme, other = (
+        cli.parse(pcmepp_coco.Settings, [*real, *more]) for more in (["--method=pcme"], [])
+    )
+    assert (pcme.kl_weight, pcme.pair_reduction) == (5e-4, "sum")
+    assert (other.kl_weight, other.pair_reduction) == (1e-4, "mean")
+    settings, (train, _) = load(
+        pcmepp_coco, "--method=pcme", "--pair-reduction=sum", "--kl-reduction=mean_per_dimension"
+    )
+    model = pcmepp_coco.build(settings, train)
+    (term,) = model.auxiliaries
+    assert (model.loss.reduction, term.reduction) == ("sum", "mean_per_dimension")
+
+
+def test_clips_words_without_gpo_are_their_end_of_text():
+    """`no_gpo` of models/txt_encoder.py; images and toy words are averaged."""
+    real = ["--data-dir=coco", "--weights=none", "--pooling=mean"]
+    for flags, of_captions in ((real, "last"), (["--pooling=mean"], "mean"), (real[:2], None)):
+        assert pcmepp_coco.caption_pooling(cli.parse(pcmepp_coco.Settings, flags)) == of_captions
+
+
 def test_tokens_are_left_out_as_released():
     real = cli.parse(pcmepp_coco.Settings, ["--data-dir=coco", "--weights=none"])
     assert (real.drop_rate, real.drop_varies) == (0.2, True)

@@ -69,11 +69,16 @@ def test_dive_on_regions_and_an_ensemble(drawn_scenes, tmp_path):
     assert found["ensemble"]["rsum"] == pytest.approx(expected["rsum"])
 
 
-def test_vse0_is_built_with_all_negatives():
+def test_vse0_is_built_with_all_negatives_and_pvses_optimiser(monkeypatch):
     small = ["--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8"]
     settings = cli.parse(pvse_cub.Settings, ["--method=vse0", *small])
     records = types.SimpleNamespace(captions=["a red bird"])
     model = pvse_cub.build(settings, types.SimpleNamespace(records=records))
+    found = []
+    monkeypatch.setattr(pvse_cub.training, "fit", lambda *given: found.append(given[3]))
+    pvse_cub.fit(settings, types.SimpleNamespace(model=model))
+    optimizer = found[0](model, 1.0)
+    assert optimizer.amsgrad, "train.py of PVSE's released code"
     assert (model.name, model.loss.mining) == ("vse0", "sum")
 
 

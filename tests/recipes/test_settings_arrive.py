@@ -40,6 +40,7 @@ WHOLE = {
     "mean_epochs": 31,
     "pre_training_epochs": 41,
     "fine_tuning_epochs": 51,
+    "cosine_epochs": 91,
     "drop_epoch": 61,
     "last_epochs": 71,
     "averaged_epochs": 33,

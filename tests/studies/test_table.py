@@ -1,6 +1,11 @@
 """Tables over seeds, from the results that lie in run folders."""
 
-from studies import seed_table
+import re
+
+import pytest
+
+from studies import ablations, pcmepp_table, seed_table
+from zoo.errors import InputError
 from zoo.files import RunFolder
 
 
@@ -32,6 +37,27 @@ def test_means_and_deviations_of_the_finished_runs(tmp_path):
         "| A: with α = 0.1 | 12.0 ± 2.8 / 24.0 ± 5.7 | −0.12 ± 0.03 / −0.12 ± 0.03 | 2 |\n"
         "| B | 1.0 / 2.0 |  | 1 |\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("study", "flags", "row"),
+    [
+        (pcmepp_table, ["--rows", "PCME++", "InfoNCE"], "pcmepp-seed-1"),
+        (ablations, ["--sweep=pcmepp_distance", "--rows", "W2", "CSD"], "w2-seed-1"),
+    ],
+)
+def test_a_table_says_which_runs_are_missing(study, flags, row, tmp_path, capsys):
+    flags = [*flags, "--no-run", "--seeds", "0", "1", f"--out={tmp_path / 'runs'}"]
+    first, second = flags[flags.index("--rows") + 1 :][:2]
+    nothing = rf"expected finished runs; missing: {re.escape(first)} \(seed 0, 1\); {second}"
+    with pytest.raises(InputError, match=nothing):
+        study.main(flags)
+    RunFolder.open(tmp_path / "runs" / row, {}).finish(results(1.0))
+    study.main(flags)
+    printed = capsys.readouterr().out.splitlines()
+    said = f"Missing: {first} (seed 0); {second} (seed 0, 1). Train them without `--no-run`."
+    assert printed[-1] == said
+    assert any(line.startswith(f"| {first} | 1.0 / 2.0") for line in printed)
 
 
 def test_every_row_is_run_with_every_seed(tmp_path):

@@ -98,8 +98,8 @@ _NAMES = {
         "num_layers", "num_regions", "num_slots", "num_steps",
     ),
     "share": (
-        "_share", "_fraction", "_dropping", "drop_rate", "dropout", "cutout", "mixup", "confusing",
-        "layer_decay", "beta_2",
+        "_share", "_fraction", "_dropping", "_deleting", "drop_rate", "dropout", "cutout", "mixup",
+        "confusing", "layer_decay", "beta_2",
     ),
     "positive": (
         "scale", "temperature", "_temperature", "epsilon", "alpha", "mixing_beta", "_variance",

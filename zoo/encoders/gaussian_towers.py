@@ -45,7 +45,7 @@ def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
 def gaussian_caption_encoder(
     backbone: keras.Model,
     dim: int,
-    variance_gru: bool = True,
+    variance_gru: bool | None = None,
     at_last_word: bool = False,
     **head: Any,
 ) -> keras.Model:
@@ -55,8 +55,9 @@ def gaussian_caption_encoder(
         backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
             `zoo.encoders.gru`; or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
         dim: dimension of the embedding.
-        variance_gru: whether the log variance has a second GRU, as the released code has it; else
-            both are linear maps of one sentence, as PCME's experiment in the plane.
+        variance_gru: whether the log variance has a GRU of its own, as the released code has it;
+            else both are linear maps of one sentence, as PCME's experiment in the plane. None: if
+            the backbone has a sentence.
         at_last_word: of that GRU, see `SentenceGRU`.
         **head: options of `GaussianHead`.
 
@@ -66,8 +67,8 @@ def gaussian_caption_encoder(
         `"head"`. Local features are the words; the mean's global feature is the backbone's
         sentence and the log variance's the sentence of a second, bidirectional GRU in the head,
         as wide as the first; linear maps of them where they are not `dim` wide. Of a backbone
-        without a sentence local features are its hidden states, and both global features linear
-        maps of their mean, as of images.
+        without a sentence local features are its hidden states, and global features linear maps
+        of their mean, as of images, but for `variance_gru=True`, which is over the states.
 
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (b); appendix C.3 for the plane.
     """
@@ -80,16 +81,18 @@ def gaussian_caption_encoder(
         for name in names
     }
     local, mask = inputs[names[0]], inputs["mask"]
-    variance_sentence = None
-    if not recurrent:
-        sentence = MeanPooling(name="pooling")(local, mask=mask)
-    else:
+    variance_gru = recurrent if variance_gru is None else variance_gru
+    if recurrent:
         sentence = inputs["sentence"]
-        width = sentence.shape[-1]
-        if variance_gru and head.get("covariance", "ellipsoidal") is not None:
-            reader = SentenceGRU(width, at_last_word=at_last_word, name="variance_gru")
-            _, variance_sentence = reader(local, mask=mask)
-    project = not recurrent or not variance_gru or width != dim
+    else:
+        sentence = MeanPooling(name="pooling")(local, mask=mask)
+        if variance_gru:
+            sentence = keras.layers.Dense(dim, name="sentence")(sentence)
+    width, variance_sentence = sentence.shape[-1], None
+    if variance_gru and head.get("covariance", "ellipsoidal") is not None:
+        reader = SentenceGRU(width, at_last_word=at_last_word, name="variance_gru")
+        _, variance_sentence = reader(local, mask=mask)
+    project = not variance_gru or width != dim
     gaussian = GaussianHead(dim, project_pooled=project, name="gaussian", **head)
     embedding = gaussian(local, sentence, variance_sentence, mask=mask)
     head_model = keras.Model(inputs, embedding, name="head")

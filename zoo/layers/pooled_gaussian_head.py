@@ -11,7 +11,7 @@ from zoo.layers.gaussian import Covariance
 from zoo.layers.masking import drop_positions, masked_mean, unit_length
 from zoo.layers.pooling import GeneralizedPooling
 
-POOLINGS = ("generalized", "mean")
+POOLINGS = ("generalized", "mean", "last")
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -30,7 +30,8 @@ class PooledGaussianHead(keras.layers.Layer):
         dim: dimension of the embedding (D).
         covariance: `"ellipsoidal"`, `"spherical_mean"` or `"spherical_one"` (see `Covariance`), or
             None for a point embedding without log variance.
-        pooling: `"generalized"` (`GeneralizedPooling`) or `"mean"`.
+        pooling: `"generalized"` (`GeneralizedPooling`), `"mean"`, or `"last"`: the last position
+            that counts, such as CLIP's end of text.
         log_variance_bias: initial bias of log σ². With dim = 1024 a bias of 0 means CSD ≥ 2048 and
             first logits near −10⁴, which no gradient survives; −log(dim) − 3 gives a total
             variance of 0.05 beside squared distances of 0 to 4. None takes that.
@@ -158,12 +159,18 @@ class PooledGaussianHead(keras.layers.Layer):
         return keras.layers.Dense(self.dim, dtype=self.dtype_policy, name=name, **options)
 
     def _pooling(self, name):
-        if self.pooling == "mean":
+        if self.pooling != "generalized":
             return None
         return GeneralizedPooling(dtype=self.dtype_policy, name=name)
 
     def _pool(self, pooling, features, mask):
-        return masked_mean(features, mask) if pooling is None else pooling(features, mask=mask)
+        if pooling is not None:
+            return pooling(features, mask=mask)
+        if self.pooling == "last":
+            mask = ops.ones_like(features[..., 0], "bool") if mask is None else mask
+            following = ops.pad(mask[:, 1:], ((0, 0), (0, 1)))
+            mask = ops.logical_and(mask, ops.logical_not(following))
+        return masked_mean(features, mask)
 
     def get_config(self) -> dict[str, Any]:
         covariance = self.covariance

@@ -33,7 +33,7 @@ def pcme(
     seed: int = 0,
     caption_backbone: keras.Model | None = None,
     sentence_dim: int | None = None,
-    variance_gru: bool = True,
+    variance_gru: bool | None = None,
     at_last_word: bool = False,
     name: str = "pcme",
     **head: Any,
@@ -87,7 +87,8 @@ def pcme(
         ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
 
     Relations: `covariance=None` is the paper's "μ only": the distance between two points takes
-        the place of the distances between samples, and there are no regularisers.
+        the place of the distances between samples; uniformity is of the points, and there is no
+        KL.
 
     Reference: Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021.
 
@@ -122,9 +123,7 @@ def pcme(
             else similarities.EuclideanDistance(scale, shift)
         ),
         loss=losses.MatchingCrossentropy(reduction="sum"),
-        auxiliaries=_regularisers(kl_weight, uniformity_weight, num_samples, seed)
-        if is_gaussian
-        else [],
+        auxiliaries=_regularisers(kl_weight, uniformity_weight, num_samples, seed, is_gaussian),
         tokenizer=tokenizer,
         uncertainty_measure="geometric_mean" if is_gaussian else None,
         name=name,
@@ -144,6 +143,7 @@ def pcme_bert(
     kl_weight: float = 1e-5,
     uniformity_weight: float = 0.0,
     dropout: float = 0.1,
+    variance_gru: bool = True,
     **options: Any,
 ) -> DualEncoder:
     """PCME whose caption encoder reads BERT's hidden states.
@@ -167,6 +167,8 @@ def pcme_bert(
         vocabulary_size: number of token ids, where there is no tokenizer.
         dim, max_length, num_samples, scale, shift, kl_weight, uniformity_weight: as for `pcme`.
         dropout: of a BERT from scratch.
+        variance_gru: whether the log variance is of a bidirectional GRU over BERT's states, as
+            released; else linear in their mean.
         **options: further ones of `pcme`.
 
     Returns:
@@ -180,7 +182,8 @@ def pcme_bert(
         Embedding for Cross-Modal Retrieval", NeurIPS 2022), section 5.2.
 
     Released code differs: hidden states are projected, normalised and rectified before their
-        mean, which counts padding.
+        mean, which counts padding; the GRU's state is both directions at the last token
+        (`at_last_word`).
     """
     if tokenizer is not None:
         vocabulary_size, max_length = tokenizer.vocabulary_size(), tokenizer.max_words
@@ -207,6 +210,7 @@ def pcme_bert(
         kl_weight=kl_weight,
         uniformity_weight=uniformity_weight,
         caption_backbone=caption_backbone,
+        variance_gru=variance_gru,
         name="pcme_bert",
         **options,
     )
@@ -281,10 +285,11 @@ def hib(
     )
 
 
-def _regularisers(kl_weight, uniformity_weight, num_samples, seed):
-    terms = [losses.KLRegularizer(weight=kl_weight, reduction="sum")] if kl_weight else []
+def _regularisers(kl_weight, uniformity_weight, num_samples, seed, is_gaussian):
+    terms = []
+    if kl_weight and is_gaussian:
+        terms.append(losses.KLRegularizer(weight=kl_weight, reduction="sum"))
     if uniformity_weight:
-        terms.append(
-            losses.Uniformity(weight=uniformity_weight, num_samples=num_samples, seed=seed)
-        )
+        samples = num_samples if is_gaussian else None
+        terms.append(losses.Uniformity(weight=uniformity_weight, num_samples=samples, seed=seed))
     return terms

@@ -22,6 +22,7 @@ def pcmepp(
     pseudo_positive_weight: float = 0.1,
     kl_weight: float = 1e-4,
     kl_reduction: str = "mean_per_dimension",
+    reduction: str = "mean",
     seed: int = 0,
     **towers: Any,
 ) -> DualEncoder:
@@ -55,10 +56,12 @@ def pcmepp(
             over items and dimensions. `"mean"` sums over dim, as a KL is written: beside a matching
             loss that is a mean over N · N pairs it keeps the Σσ² of an item above β N dim / (2 a),
             about 1.3 with the paper's settings.
+        reduction: of the matching loss, as in `MatchingCrossentropy`. The released code of the
+            baseline `"match_probability"` sums (beside 1e-3 of VIB, or 5e-4 as pairs count once).
         seed: of all sampling.
 
     Returns:
-        A `DualEncoder`, not compiled. Its loss is a mean over the pairs of a batch.
+        A `DualEncoder`, not compiled.
 
     Raises:
         ValueError: if the distance is unknown, or there is nothing to make a caption encoder of.
@@ -82,7 +85,7 @@ def pcmepp(
         image_encoder,
         caption_encoder,
         similarity=similarity,
-        loss=losses.MatchingCrossentropy(pseudo_positive_weight=pseudo_positive_weight),
+        loss=losses.MatchingCrossentropy(pseudo_positive_weight, reduction),
         auxiliaries=bottleneck,
         tokenizer=tokenizer,
         uncertainty_measure="total_variance" if is_gaussian else None,

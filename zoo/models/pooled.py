@@ -22,6 +22,7 @@ def pooled_encoders(
     drop_rate=0.2,
     drop_varies=True,
     seed=0,
+    caption_pooling=None,
     **head,
 ):
     """An image and a caption encoder that pool all tokens of their backbones by rank.
@@ -43,6 +44,7 @@ def pooled_encoders(
             `zoo.layers.PooledGaussianHead`. Words are lost by the input pipeline, which can also
             replace and delete them.
         seed: of that.
+        caption_pooling: in place of `pooling`, of captions alone.
         **head: options of `zoo.layers.PooledGaussianHead`, for both towers: `covariance=None`
             for points, `pooling="mean"`, `log_variance_bias` and so on.
 
@@ -63,8 +65,11 @@ def pooled_encoders(
     )
     image_backbone = encoders.image_features(image_backbone, image_size, image_weights)
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
+    images = encoders.pooled_image_encoder(image_backbone, dim, **dropping, **head)
+    if caption_pooling is not None:
+        head["pooling"] = caption_pooling
     return (
-        encoders.pooled_image_encoder(image_backbone, dim, **dropping, **head),
+        images,
         encoders.pooled_caption_encoder(caption_backbone, dim, **head),
     )
 

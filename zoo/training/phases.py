@@ -15,7 +15,7 @@ from zoo.training.run import Run
 Rate = Callable[[int, int], Any]
 
 
-def cosine_decay(peak: float, warm_up_epochs: int = 0) -> Rate:
+def cosine_decay(peak: float, warm_up_epochs: int = 0, over_epochs: int | None = None) -> Rate:
     """A cosine from a peak to 0 over a phase, after a linear warm-up.
 
     ```python
@@ -25,10 +25,11 @@ def cosine_decay(peak: float, warm_up_epochs: int = 0) -> Rate:
     Args:
         peak: the highest rate.
         warm_up_epochs: epochs of the phase in which the rate rises from 0.
+        over_epochs: epochs after which the cosine is 0, where a shorter phase ends before.
     """
 
     def of(epochs, steps):
-        return _rising(peak, epochs * steps, warm_up_epochs * steps)
+        return _rising(peak, max(epochs, over_epochs or 0) * steps, warm_up_epochs * steps)
 
     return of
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from zoo.data.text import captions
-from zoo.data.text.captions import WordIds, drop_words
+from zoo.data.text.captions import WordIds, delete_words, drop_words
 from zoo.embeddings import Tensor
 from zoo.files import images
 from zoo.files.images import decode, resize
@@ -158,6 +157,8 @@ class Augmentation:
         cutout: probability that a picture (or feature map) loses a rectangle.
         word_dropping: probability that a word is lost.
         word_dropping_mode: how: `"mask"`, `"random"` or `"delete"`.
+        word_deleting: share of the words of a caption that are deleted besides, rounded down: as
+            much again, by PCME's released code.
     """
 
     crop: RandomCrop | None = None
@@ -165,6 +166,7 @@ class Augmentation:
     cutout: float = 0.0
     word_dropping: float = 0.0
     word_dropping_mode: str = "mask"
+    word_deleting: float = 0.0
 
     def on_images(
         self, batch: Tensor, seed: Tensor, fill: Sequence[float], shard: tuple[int, int] = (0, 1)
@@ -184,11 +186,12 @@ class Augmentation:
         shard: tuple[int, int] = (0, 1),
     ) -> Tensor:
         """The ids with some words lost; `words` are the tokenizer's `word_ids`."""
-        if not self.word_dropping:
-            return ids
-        return captions.drop_words(
-            ids, self.word_dropping, seed, self.word_dropping_mode, words, shard
-        )
+        if self.word_dropping:
+            mode = self.word_dropping_mode
+            ids = drop_words(ids, self.word_dropping, seed, mode, words, shard)
+        if self.word_deleting:
+            ids = delete_words(ids, self.word_deleting, seed, words, shard)
+        return ids
 
 
 @dataclass(frozen=True)

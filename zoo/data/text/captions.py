@@ -16,7 +16,7 @@ from zoo.files.seeding import uniform
 from zoo.files.text_files import read_lines
 
 PADDING_ID, UNKNOWN_ID = 0, 1
-_DROP, _WORD = 11, 12
+_DROP, _WORD, _DELETE = 11, 12, 13
 _MODES = ("mask", "random", "delete")
 
 
@@ -238,10 +238,7 @@ def drop_words(
         raise ValueError(f"`mode` must be one of {_MODES}; received {mode!r}")
     words = words or WordIds()
     rows, length = ids.shape
-    is_token = ids != PADDING_ID
-    is_word = is_token
-    for special in words.special:
-        is_word = is_word & (ids != special)  # `&=` would change `is_token` of an array
+    is_word = _is_word(ids, words)
     lost = is_word & (uniform(seed, _DROP, rows, length, shard) < rate)
     if mode == "mask":
         return tf.where(lost, words.unknown, ids)
@@ -252,6 +249,33 @@ def drop_words(
         return tf.where(lost, words.first + tf.cast(draws, ids.dtype), ids)
     all_lost = tf.reduce_all(lost | ~is_word, axis=1, keepdims=True)
     first = tf.cumsum(tf.cast(is_word, tf.int32), axis=1) == 1
-    kept = is_token & (~lost | (all_lost & first))
+    return _without(ids, lost & ~(all_lost & first))
+
+
+def delete_words(
+    ids: Tensor,
+    share: float,
+    seed: Tensor,
+    words: WordIds | None = None,
+    shard: tuple[int, int] = (0, 1),
+) -> tf.Tensor:
+    """Deletes int(share · L) random ones of the L words of each caption; the rest moves up. The
+    arguments are as for `drop_words`."""
+    is_word = _is_word(ids, words or WordIds())
+    draws = tf.where(is_word, uniform(seed, _DELETE, *ids.shape, shard), 2.0)
+    rank = tf.argsort(tf.argsort(draws, axis=1), axis=1)
+    count = share * tf.reduce_sum(tf.cast(is_word, tf.float32), axis=1, keepdims=True)
+    return _without(ids, rank < tf.cast(count, tf.int32))
+
+
+def _is_word(ids, words):
+    is_word = ids != PADDING_ID
+    for special in words.special:
+        is_word = is_word & (ids != special)
+    return is_word
+
+
+def _without(ids, lost):
+    kept = (ids != PADDING_ID) & ~lost
     order = tf.argsort(tf.cast(~kept, tf.int32), axis=1, stable=True)
     return tf.gather(tf.where(kept, ids, PADDING_ID), order, axis=1, batch_dims=1)
