@@ -7,6 +7,7 @@ losses, frozen parts and checkpoint are read from what it hands to `zoo.training
 import contextlib
 import dataclasses
 import importlib
+import re
 import types
 from unittest import mock
 
@@ -24,7 +25,8 @@ SMALL = {"backbone": "tiny", "image_size": 32, "dim": 8, "word_dim": 6, "max_wor
 SMALL |= {"image_weights": "none", "weights": "none", "sentence_dim": 8, "cache_features": None}
 FILES = ("--glove", "--bpe", "--annotations-dir", "--weights", "--image-weights", "--backbone")
 BERT = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8}
-STEPS = 1000
+STEPS = 1000  # per epoch
+BATCH_NORM = keras.layers.BatchNormalization
 CAPTIONS = ["a red bird on a blue branch"] * 4
 
 
@@ -53,24 +55,28 @@ def of(recipe, flags):
     for phase in phases:
         training.phases.freeze(phase.frozen, caught["parts"])
         rate = phase.rate(phase.epochs, STEPS) if callable(phase.rate) else phase.rate
-        at = [float(rate(s) if callable(rate) else rate) for s in (0, phase.epochs * STEPS - 1)]
+        every = [*range(0, phase.epochs * STEPS, STEPS // 2), phase.epochs * STEPS - 1]
+        at = [float(rate(step)) for step in every] if callable(rate) else [rate]
+        ends = [at[0], max(at), at[-1]]
+        over = " to ".join(dict.fromkeys(f"{value:.2g}" for value in ends))
         names = [part.name for part in phase.frozen]
         shown = ", ".join(names) if len(names) < 4 else f"{len(names)} layers of the network"
         frozen = f", frozen: {shown}" * bool(names)
-        lines["schedule"].append(
-            f"{phase.name}, {phase.epochs} epochs: {at[0]:.3g} to {at[1]:.3g}{frozen}"
-        )
+        lines["schedule"].append(f"{phase.name}, {phase.epochs} epochs: {over}{frozen}")
         lines["loss"].append(_loss(phase.loss or model.loss))
-        norms = [part for part in phase.frozen if "Batch" in str(_layers(part))]
-        lines["BatchNorm"] += [f"{phase.name}: stored statistics"] * bool(norms)
+        norms = [one for one in _layers(model.image_encoder) if isinstance(one, BATCH_NORM)]
+        if any(not one.trainable for one in norms):
+            lines["BatchNorm"].append(f"{phase.name}: stored statistics")
         last = phase
     optimizer = caught["optimizer"](last.model or model, 1.0)
+    towers = (("image", model.image_encoder), ("caption", model.caption_encoder))
+    dropped = [line for name, tower in towers for line in _dropout(tower, name)]
     terms = [f"{t.weight:g} × {t.name} ({getattr(t, 'reduction', 'mean')})" for t in _terms(model)]
     return {
         "rates": f"{type(optimizer).__name__}, norm {optimizer.global_clipnorm}; "
         + _rates(optimizer, model),
         "schedule": "; ".join(lines["schedule"]),
-        "dropout": "; ".join(sorted(set(_dropout(model)))) or "none",
+        "dropout": "; ".join(dict.fromkeys(dropped)) or "none",
         "words": _words(stream.augmentation),
         "loss": " + ".join([" then ".join(dict.fromkeys(lines["loss"])), *terms]),
         "BatchNorm": "; ".join(lines["BatchNorm"]) or "nothing frozen has one",
@@ -145,19 +151,18 @@ def _rates(optimizer, model):
     return "; ".join(said) or "one rate"
 
 
-def _dropout(model):
-    for tower in (model.image_encoder, model.caption_encoder):
-        for layer in _layers(tower):
-            for name in ("rate", "drop_rate"):
-                rate = getattr(layer, name, 0)
-                if isinstance(rate, float) and rate:
-                    place = "/".join(layer.path.split("/")[-2:])
-                    yield f"{tower.name.split('_')[0]} {place} {rate:g}"
+def _dropout(part, place):
+    for layer in part._flatten_layers(include_self=False, recursive=False):
+        name = f"{place} {re.sub(r'_[0-9]+$', '', layer.name)}"
+        for rate in (getattr(layer, "rate", 0), getattr(layer, "drop_rate", 0)):
+            if isinstance(rate, float) and rate:
+                yield f"{name} {rate:g}"
+        yield from _dropout(layer, name)
 
 
 def _words(noise):
     lost = noise.word_dropping
-    if isinstance(noise, SizeAugmentation):
+    if isinstance(noise, SizeAugmentation) and lost:
         return f"{lost:.0%} lost: half masked, a tenth replaced, the rest deleted"
     deleted = f", then {noise.word_deleting:.0%} deleted" * bool(noise.word_deleting)
     return f"{lost:.0%} masked{deleted}" if lost else "kept"
