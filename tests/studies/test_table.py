@@ -54,7 +54,7 @@ def test_a_table_says_which_runs_are_missing(study, flags, row, tmp_path, capsys
         study.main(flags)
     RunFolder.open(tmp_path / "runs" / row, {}).finish(results(1.0))
     study.main(flags)
-    printed = capsys.readouterr().out.splitlines()
+    printed = list(filter(None, capsys.readouterr().out.splitlines()))
     said = f"Missing: {first} (seed 0); {second} (seed 0, 1). Train them without `--no-run`."
     assert printed[-1] == said
     assert any(line.startswith(f"| {first} | 1.0 / 2.0") for line in printed)
