@@ -332,7 +332,7 @@ def decode_for(connection: int, seconds: float, more: float) -> None:
     from multiprocessing.connection import Connection
 
     parent = Connection(connection)
-    os.nice(5)
+    os.nice(2)
     with contextlib.suppress(ValueError, OSError):  # a system without it
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + _MEMORY, held + _MEMORY))

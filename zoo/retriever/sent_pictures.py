@@ -26,18 +26,19 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Decoders:
-    """Decodes in processes of their own, which the first picture starts. `decode_for` bounds what a
-    picture costs; `close` ends them, whatever they do."""
+    """Decodes in processes of their own, which start when they are needed. `decode_for` bounds what
+    a picture costs; `close` ends them, whatever they do."""
 
     def __init__(self, seconds: float = SECONDS, per_pixel: float = SECONDS_PER_PIXEL):
         self._times = seconds, per_pixel
         self._free, self._all, self._lock = queue.SimpleQueue(), [], threading.Lock()
+        self._asked = 0  # pictures under way
 
     def decoded(self, contents: bytes) -> np.ndarray:
         """As of `zoo.files.decoding`, of at most `MAX_PIXELS`; waits for a free process."""
         with self._lock:
-            free = self._free
-            for _ in range(0 if self._all else PROCESSES):
+            free, self._asked = self._free, self._asked + 1
+            if len(self._all) < min(self._asked, PROCESSES):
                 self._start()
         worker = free.get()
         try:
@@ -48,18 +49,23 @@ class Decoders:
             worker.end()
             with self._lock:
                 if free is self._free:
+                    self._all.remove(worker)
                     self._start()
                 else:
                     free.put(worker)  # who waits is told, too
             raise InputError("it takes too long to decode") from None
-        free.put(worker)
+        else:
+            free.put(worker)
+        finally:
+            with self._lock:
+                self._asked -= 1
         if not shape:
             raise InputError(pixels.decode())
         return np.frombuffer(pixels, np.uint8).reshape(np.frombuffer(shape, np.int64))
 
     def _start(self):
         worker = _Worker(*self._times)
-        self._all = [one for one in self._all if one.process.returncode is None] + [worker]
+        self._all.append(worker)
         self._free.put(worker)
 
     def close(self) -> None:
