@@ -226,7 +226,7 @@ def test_a_token_is_asked_for(retriever, header):
 def test_lists_wait_behind_single_questions_and_are_bounded(retriever, monkeypatch):
     monkeypatch.setattr(server, "MAX_WAITING", 100)
     order, whole = [], retriever.ask
-    monkeypatch.setattr(retriever, "ask", lambda q, k: order.append(len(q)) or whole(q, k))
+    monkeypatch.setattr(retriever, "ask", lambda q, k, _: order.append(len(q)) or whole(q, k))
     app = server.application(retriever)
     many = ("POST", "/ask", {"json": {"questions": ["a bird"] * 80, "k": 1}})
     one = ("POST", "/ask", {"json": {"question": "a bird"}})
@@ -238,7 +238,7 @@ def test_lists_wait_behind_single_questions_and_are_bounded(retriever, monkeypat
 
 
 def test_health_asks(retriever, monkeypatch):
-    monkeypatch.setattr(retriever, "ask", lambda questions, k: 1 / 0)
+    monkeypatch.setattr(retriever, "ask", lambda *_: 1 / 0)
     get, head = call(server.application(retriever), ("GET", "/health", {}), ("HEAD", "/health", {}))
     assert (get.status_code, head.status_code) == (503, 503)
     assert get.json() == {"status": "failing", "error": "division by zero"}
@@ -297,7 +297,7 @@ def test_a_kept_connection_sends_at_once():
 
 
 def test_a_fault_of_the_server_is_json(retriever, monkeypatch):
-    monkeypatch.setattr(retriever, "ask", lambda questions, k: 1 / 0)
+    monkeypatch.setattr(retriever, "ask", lambda *_: 1 / 0)
     response = ask(server.application(retriever), question="a bird")
     assert response.status_code == 500
     assert response.json() == {"error": "the server failed; its log says why"}
