@@ -81,7 +81,8 @@ def halves_of(options):
             learned = learn_fits(validation.captioned(probes, encode, "validation"))
         data = of_model.select(np.flatnonzero(part))
         judged = judgments.matrix(data.names, data.names)
-        yield People(data, options.model, with_fits(probes, learned), judged, options.hubs, true)
+        told = with_fits(probes, learned, probes.bank)
+        yield People(data, options.model, told, judged, options.hubs, true)
 
 
 class People:
@@ -164,12 +165,12 @@ class People:
                     inside &= self.truth[question, ids[i]] < TAKEN_OUT
                 chosen = np.flatnonzero(inside)
                 parts.append((scores[i, chosen], ids[i, chosen]))
-            told, top, fits = _scores(parts, self.truth, photos, retriever, queries)
-            asked = retriever.facts(queries, texts, judge)
+            told, top, fits, ids = _scores(parts, self.truth, photos, retriever, queries)
+            asked = retriever.facts(queries, texts, judge, ids)
             found = judge.probabilities(told, top, asked)
             said.append(found["fits"][:, 0])
             true.append(fits)
-            present.append(found["odds"])
+            present.append(found["fits"][:, 0])
             is_there.append(~absent)
         return said, true, present, is_there
 
@@ -242,7 +243,7 @@ def _scores(parts, truth, photos, retriever, queries):
         vectors = retriever.index.answer_vectors(ids)
         beside = agreement(vectors, retriever.index.centre, retriever.judge.copies)
     told = QueryScores(top, mean, variance, size, *beside)
-    return told, top, truth[photos, ids[:, 0]]
+    return told, top, truth[photos, ids[:, 0]], ids
 
 
 def _parser():

@@ -26,24 +26,31 @@ class Encoded(NamedTuple):
     similarity: object  # the model's layer
 
     @classmethod
-    def of(cls, folder, model=MODEL, split="test", cache=None):
+    def of(cls, folder, model=MODEL, split="test", cache=None, sentences=True):
         """Encodes a split of Flickr8k, or reads it from the cache."""
-        photos = {}
         with open(Path(folder) / "pairs.csv", encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row["split"] == split:
-                    photos.setdefault(row["image"], []).append(row["caption"])
+            rows = [(r["image"], r["caption"]) for r in csv.DictReader(file) if r["split"] == split]
+        return cls.of_rows(folder, rows, model, split, cache, sentences)
+
+    @classmethod
+    def of_rows(cls, folder, rows, model, name, cache=None, sentences=False):
+        """Encodes `(photo, caption)`s of a folder, or reads them from the cache by their name."""
+        photos = {}
+        for photo, caption in rows:
+            photos.setdefault(photo, []).append(caption)
         folder, names = Path(folder), list(photos)
         texts = [caption for name in names for caption in photos[name]]
         owners = np.repeat(np.arange(len(names)), [len(photos[name]) for name in names])
-        kept = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{split}.npz"
+        kept = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{name}.npz"
         retriever = Retriever.build(model, [folder / names[0], folder / names[1]])
         if kept is None or not kept.is_file():
             images = retriever.tower("images").of_files([folder / name for name in names])
             captions = retriever.tower("captions").of_texts(texts)
             arrays = {f"images_{key}": value for key, value in images.items()}
             arrays |= {f"captions_{key}": value for key, value in captions.items()}
-            arrays["sentences"] = sentence_vectors(texts)
+            arrays["sentences"] = (
+                sentence_vectors(texts) if sentences else np.zeros((len(texts), 1))
+            )
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 np.savez(kept, **arrays)
@@ -54,8 +61,8 @@ class Encoded(NamedTuple):
             {key.split("_", 1)[1]: value for key, value in arrays.items() if key.startswith(side)}
             for side in ("images_", "captions_")
         ]
-        sentences = unit(arrays["sentences"].astype(np.float32))
-        return cls(names, *sides, owners, texts, sentences, retriever.model.similarity)
+        vectors = unit(arrays["sentences"].astype(np.float32))
+        return cls(names, *sides, owners, texts, vectors, retriever.model.similarity)
 
     def select(self, photos):
         """Some photos, by their rows in order, and their captions."""
@@ -74,7 +81,7 @@ class Encoded(NamedTuple):
         """What `learn_fits` reads, for a model with probes."""
         told = self.images, self.captions, self.owners, self.texts, self.sentences
         reference = {direction: probes.items(direction) for direction in ("t2i", "i2t")}
-        return Captioned(*told, self.similarity, encode, name, reference)
+        return Captioned(*told, self.similarity, encode, name, reference, near=probes.bank)
 
     def scores(self, rows):
         """Of some captions with all photos, `(Q, N)`, higher is better."""

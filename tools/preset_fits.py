@@ -1,28 +1,44 @@
-"""Learns for a preset of photos how likely other items than the wanted one fit, both ways.
+"""Learns for a preset of photos how likely results fit, and the captioned photos it asks.
 
-    python -m tools.preset_fits photos_pfe ../shared/data/flickr8k zoo/presets/photos_pfe/probes.npz
+    python -m tools.preset_fits photos_pfe ../shared/data zoo/presets/photos_pfe/probes.npz
 
-Reads the validation photos of Flickr8k, which training has not seen, and writes the preset's probes
-with what was learnt; of Gaussians for their means alone too, which `photos_points` searches.
+Reads Flickr8k's validation photos, which training has not seen, Flickr8k's training photos and
+COCO's that nobody is shown, which become the bank of the second opinion, and the eye labels of
+`flickr8k/short_labels.csv`. Writes the preset's probes with the bank and what was learnt; of
+Gaussians for their means alone too, which `photos_points` searches.
 """
 
+import csv
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+
 from studies.people_data import Encoded
+from tools.preset_photos import unshown
 from zoo import Tower, evaluation, similarities
 from zoo.cli import OneLineParser, run
+from zoo.confidence.bank import Bank
 from zoo.confidence.probes import OF_POINTS
-from zoo.evaluation.fits import learn_fits, with_fits
+from zoo.embeddings.arrays import joined
+from zoo.evaluation.fits import Labelled, learn_fits, with_fits
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    data = Encoded.of(options.folder, options.preset, "validation", cache=options.cache)
+    flickr, cache = options.data / "flickr8k", options.cache
+    data = Encoded.of(flickr, options.preset, "validation", cache=cache)
     captions = Tower(options.preset, "captions")
     probes = evaluation.probes_of(options.preset)
+    train = Encoded.of(flickr, options.preset, "train", cache=cache, sentences=False)
+    coco = Encoded.of_rows(
+        options.data / "coco_subset/images", unshown(options.data), options.preset, "coco", cache
+    )
+    bank = bank_of(train, coco)
     captioned = data.captioned(probes, captions.of_texts, "Flickr8k's validation split")
-    found = learn_fits(captioned, seed=options.seed)
+    captioned = dataclasses.replace(captioned, near=bank)
+    labelled = labels_of(options.data, options.preset, cache)
+    found = learn_fits(captioned, seed=options.seed, labelled=labelled)
     if "log_variance" in data.images:
         points = dataclasses.replace(
             captioned,
@@ -34,18 +50,14 @@ def main(argv=None):
                 direction: {"mean": side["mean"]} for direction, side in captioned.reference.items()
             },
         )
-        found |= {
-            f"{OF_POINTS}{name}": one for name, one in learn_fits(points, seed=options.seed).items()
-        }
-    probes = with_fits(probes, found)
+        means = [one._replace(images={"mean": one.images["mean"]}) for one in labelled]
+        learnt = learn_fits(points, seed=options.seed, labelled=means)
+        found |= {f"{OF_POINTS}{name}": one for name, one in learnt.items()}
+    probes = with_fits(probes, found, bank)
     probes.save(options.out)
     for name, one in found.items():
-        slopes = " ".join(f"{value:.2f}" for value in one.sentence)
-        words = "" if one.words is None else " ".join(f"{value:.2f}" for value in one.words)
-        print(
-            f"{name}: sentence {slopes}; words {words}; absent below {one.absent_below:.2f}; words "
-            f"below {one.words_below:.3f}; presence {one.presence.weights.round(2)}"
-        )
+        weights = {kind: second.weights.round(2).tolist() for kind, second in one.second.items()}
+        print(f"{name}: ρ {one.sentence.round(2)}; second opinion {weights}; below {one.below}")
         for trial in one.trials:
             cuts = [one.cut(share, trial.size) for share in (0.2, 0.3, 0.4)]
             told = ", ".join(
@@ -57,10 +69,45 @@ def main(argv=None):
     return 0
 
 
+def bank_of(*parts):
+    """The `Bank` of several `Encoded`."""
+    starts = np.cumsum([0, *(len(part.names) for part in parts)])
+    owners = [part.owners + start for part, start in zip(parts, starts, strict=False)]
+    sides = [joined([getattr(part, side) for part in parts]) for side in ("images", "captions")]
+    texts = [text for part in parts for text in part.texts]
+    return Bank.of(*(side["mean"] for side in sides), np.concatenate(owners), texts)
+
+
+def labels_of(data, preset, cache=None, questions=None):
+    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset; of
+    some questions or all."""
+    with open(data / "flickr8k/short_labels.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    tests = Encoded.of(data / "flickr8k", preset, "test", cache=cache)
+    shown = data / "coco_subset/images"
+    photos = [(path.name, "") for path in sorted(shown.iterdir())]
+    subset = Encoded.of_rows(shown, photos, preset, "coco_subset", cache)
+    found = []
+    for name, encoded in (("flickr8k_test", tests), ("coco_subset", subset)):
+        own = [row for row in rows if row["gallery"] == name]
+        own = [row for row in own if questions is None or row["question"] in questions]
+        place = {photo: row for row, photo in enumerate(encoded.names)}
+        texts = list(dict.fromkeys(row["question"] for row in own))
+        number = {text: row for row, text in enumerate(texts)}
+        columns = (
+            [number[row["question"]] for row in own],
+            [place[row["photo"]] for row in own],
+            [float(row["fit"]) for row in own],
+            [float(row["weight"]) for row in own],
+        )
+        found.append(Labelled(encoded.images, texts, *map(np.array, columns)))
+    return found
+
+
 def _parser():
     parser = OneLineParser(prog="python -m tools.preset_fits", description=__doc__.split("\n")[0])
     parser.add_argument("preset", help="its name")
-    parser.add_argument("folder", type=Path, help="of Flickr8k")
+    parser.add_argument("data", type=Path, help="folder with flickr8k and coco_subset")
     parser.add_argument("out", type=Path, help="file of the probes to write")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
     parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")

@@ -1,42 +1,21 @@
-"""Whether results fit: ρ by hand, its sum over a gallery, certified cut-offs, and presence."""
+"""Whether results fit: ρ by hand, its sum over a gallery, certified cut-offs, second opinions."""
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 from zoo.confidence import Fits, QueryScores
-from zoo.confidence.features import LEAST_GAP
-from zoo.confidence.fits import (
-    LEAST_NUMBER,
-    Strangers,
-    Trial,
-    presence_features,
-    prior_of,
-    priors,
-)
+from zoo.confidence.bank import COLUMNS
+from zoo.confidence.features import Logistic
+from zoo.confidence.fits import READS, Strangers, Trial, opinion_features, prior_of, priors
+from zoo.confidence.judge import Asked
 from zoo.confidence.words import CaptionBank
 
-SENTENCE, WORDS = np.array([6.0, 11.0]), np.array([4.8, 1.3, 14.0])
+SENTENCE = np.array([6.0, 11.0])
 
 
 def fits(**more):
-    return Fits(SENTENCE, WORDS, **more)
-
-
-def test_rho_of_sentences_and_of_short_questions_by_hand():
-    scores = np.array([[-1.0, -2.0], [-1.5, -3.0], [-0.5, -2.5]])
-    prior = np.array([np.nan, -3.0, 1.0])
-    found = fits().others(scores, prior)
-    for i, (row, pi) in enumerate(zip(scores, prior, strict=True)):
-        for j, s in enumerate(row):
-            odds = 6 * s + 11 if np.isnan(pi) else 4.8 * s + 1.3 * pi + 14
-            assert found[i, j] == pytest.approx(1 / (1 + np.exp(-odds)))
-    np.testing.assert_array_equal(fits().others(scores), expit(6 * scores + 11))
-    one_each = fits().others(scores[:, 0], prior)
-    np.testing.assert_array_equal(one_each, found[:, 0])
-    # Where the bank does not know the language, short questions are as sentences.
-    foreign = Fits(SENTENCE, None).others(scores, prior)
-    np.testing.assert_array_equal(foreign, expit(6 * scores + 11))
+    return Fits(SENTENCE, **more)
 
 
 @pytest.mark.parametrize("size", [25, 300, 4000])
@@ -49,9 +28,9 @@ def test_the_number_is_the_sum_over_the_whole_gallery(size, shape):
         "two groups": lambda s: rng.normal(size=s) + 1.5 * (rng.random(s) < 0.3),
     }[shape]
     rows = -2.6 + 0.35 * rng.normal(size=(60, 1)) + 0.4 * away((60, size))
-    prior = np.where(np.arange(60) < 30, np.nan, rng.uniform(-6, 1, 60))
-    exact = fits().others(rows, prior).sum(axis=1)
-    found = fits().number(QueryScores.of_matrix(rows), prior)
+    exact = fits().others(rows).sum(axis=1)
+    np.testing.assert_array_equal(fits().others(rows), expit(6 * rows + 11))
+    found = fits().number(QueryScores.of_matrix(rows))
     assert exact.max() > 3 * exact.min()
     assert found.sum() == pytest.approx(exact.sum(), rel=0.1)
     np.testing.assert_allclose(found, exact, rtol=0.4, atol=0.3)
@@ -136,19 +115,46 @@ def test_what_fits_is_learnt_of_photos_like_the_gallery_s():
         assert known.near(likeness) is known
 
 
-def test_what_tells_presence_by_hand():
+def test_what_the_second_opinion_reads_by_hand():
     rows = np.array([[3.0, 1.0, 1.0, -5.0], [2.0, 2.0, 0.0, 0.0]])
-    found = presence_features(QueryScores.of_matrix(rows), np.array([1.0, 4.0]), np.array([0, 2.5]))
-    for row, reference, number, line in zip(rows, (1, 4), (0, 2.5), found, strict=True):
-        best, second = np.sort(row)[::-1][:2]
-        gap = np.log(best - second + LEAST_GAP * row.std())
-        expected = [best, best - reference, gap, np.log(4), np.log(number + LEAST_NUMBER)]
-        np.testing.assert_allclose(line, expected)
-    same = presence_features(QueryScores.of_matrix(np.ones((1, 5))), np.ones(1), np.ones(1))
-    assert np.isfinite(same).all()
-    copy = QueryScores([[3.0, 3.0, 1.0]], [0.0], [1.0], 9, is_copy=[[False, True, False]])
-    gap = presence_features(copy, np.zeros(1), np.ones(1))[0, 2]
-    assert gap == pytest.approx(np.log(2 + LEAST_GAP))  # a copy of the first is no rival
+    scores, plain = QueryScores.of_matrix(rows), np.array([[0.9, 0.5, 0.5, 0.0]] * 2)
+    near = np.arange(2 * 4 * len(COLUMNS), dtype=float).reshape(2, 4, -1)
+    asked = Asked(prior=np.array([np.nan, -3.0]), near=near)
+    found = opinion_features(plain, scores, scores.top, asked)
+    for i, row in enumerate(rows):
+        best = np.sort(row)[::-1]
+        np.testing.assert_allclose(found["z_score"][i], (best - row.mean()) / row.std())
+        for name in ("gap_5", "gap_20"):  # of four items both are the same
+            np.testing.assert_allclose(found[name][i], best[0] - best[1:].mean())
+        np.testing.assert_allclose(found["rank"][i], np.log([1, 2, 3, 4]))
+    np.testing.assert_allclose(found["odds"][:, :3], logit(plain[:, :3]))
+    assert np.isfinite(found["odds"]).all()
+    np.testing.assert_allclose(found["size"], np.log(4))
+    np.testing.assert_array_equal(found["prior"][:, 0], [0, -3])
+    np.testing.assert_array_equal(found[COLUMNS[2]], near[..., 2])
+    assert set().union(*READS.values()) <= found.keys()
+
+
+def test_each_kind_of_question_has_its_own_second_opinion():
+    rows = np.random.default_rng(0).normal(size=(3, 30))
+    scores, short = QueryScores.of_matrix(rows), np.array([False, True, False])
+    near = np.zeros((3, 20, len(COLUMNS)))
+    asked = Asked(prior=np.where(short, -2.0, np.nan), near=near)
+    plain = np.full((3, 20), 0.5)
+    second = {
+        kind: Logistic(*(f(len(names)) for f in (np.zeros, np.ones, np.zeros)), bias)
+        for (kind, names), bias in zip(READS.items(), (1.0, 2.0, 3.0), strict=True)
+    }
+    said = fits(second=second).opinion(plain, scores, scores.top, asked, short)
+    expected = expit(np.where(short[:, None], 3.0, np.r_[1.0, np.full(19, 2.0)]))
+    np.testing.assert_allclose(said, expected)
+    bounded = fits(second=second, most=0.8).opinion(plain, scores, scores.top, asked, short)
+    np.testing.assert_allclose(bounded, np.minimum(expected, 0.8))
+    # Without captioned photos, and without a second opinion, it is what the scores say.
+    without = asked._replace(near=None)
+    for one in (fits(second=second), fits()):
+        said = one.opinion(plain, scores, scores.top, without, short)
+        np.testing.assert_array_equal(said, plain)
 
 
 def test_the_prior_is_of_the_photos_that_hold_all_stems():

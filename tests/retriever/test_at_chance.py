@@ -142,9 +142,9 @@ def test_the_ceiling_is_a_bound_of_what_the_likeliest_trials_have_shown():
     assert ceiling(probability, np.ones(200)) == 1.0
     assert ceiling(probability, right, np.arange(200) // 50) > 0.7  # one group tells little
     trial = Trial(40, probability[:, None], right[:, None] * 1.0, 200)
-    fits = Fits(np.array([6.0, 30.0]), None, trials=(trial,))
+    fits = Fits(np.array([6.0, 30.0]), trials=(trial,))
     assert fits.others([[0.0]])[0, 0] == ceiling(probability, right)
-    assert Fits(np.array([6.0, 30.0]), None, most=0.4).others([[0.0]])[0, 0] == 0.4
+    assert Fits(np.array([6.0, 30.0]), most=0.4).others([[0.0]])[0, 0] == 0.4
 
 
 def test_the_probes_of_changed_weights_are_not_used():

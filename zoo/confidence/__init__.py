@@ -6,8 +6,6 @@ from zoo.confidence.features import feature_names as feature_names
 from zoo.confidence.features import query_features as query_features
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries as KnownQueries
-from zoo.confidence.moments import GalleryIdentity as GalleryIdentity
-from zoo.confidence.moments import GalleryMoments as GalleryMoments
 from zoo.confidence.probes import Probes
 from zoo.confidence.quality import (
     abstention_auc,
@@ -18,6 +16,8 @@ from zoo.confidence.quality import (
 )
 from zoo.confidence.scores import QueryScores as QueryScores
 from zoo.confidence.scores import agreement as agreement
+from zoo.embeddings.moments import GalleryIdentity as GalleryIdentity
+from zoo.embeddings.moments import GalleryMoments as GalleryMoments
 from zoo.errors import lookup
 
 __all__ = [

@@ -19,10 +19,10 @@ from zoo.confidence.confidence import (
 )
 from zoo.confidence.features import Logistic, feature_names, query_features
 from zoo.confidence.insertion import SEEN, Probed, kind_size, numbered_kinds, own_rows, thinned
-from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
 from zoo.embeddings import kind
 from zoo.embeddings.arrays import as_arrays, length, take
+from zoo.embeddings.moments import GalleryIdentity
 
 FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration

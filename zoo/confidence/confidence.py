@@ -10,8 +10,8 @@ from scipy.special import expit, logit, stdtrit
 from zoo.confidence import checks, quality
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
 from zoo.confidence.known import KnownQueries
-from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import QueryScores
+from zoo.embeddings.moments import GalleryIdentity
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
 from zoo.files.json_files import pack, read_json, unpack

@@ -8,14 +8,23 @@ import numpy as np
 from scipy.special import expit, logit, stdtr
 
 from zoo.confidence import checks, quality
-from zoo.confidence.features import LEAST_GAP, Logistic
+from zoo.confidence.bank import COLUMNS
+from zoo.confidence.features import Logistic
 from zoo.confidence.words import is_short
 
-REFERENCE = 10  # best scores over the probes' items, whose mean is r
-LEAST_NUMBER = 0.25  # of fitting items, which is added so that none has a logarithm
 # Share of the questions that have an answer: of all who ask, so that no answer depends on what else
 # is asked beside it.
-ANSWERABLE = 0.7
+ANSWERABLE = 0.9
+# What the second opinion is learnt of: the first result of a sentence, its later ones, and results
+# of a short question. Each reads what an ablation left of `opinion_features`.
+FIRST, LATER, SHORT = "first", "later", "short"
+READS = {
+    FIRST: ("odds", "z_score", "gap_5", "gap_20", "told", "told_rank", "words", "words_z"),
+    LATER: ("odds", "z_score", "size", "rank", "told", "words"),
+    SHORT: ("z_score", "prior", "told", "rarest", "share", "here"),
+}
+PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.01}
+_ODDS = 12.0  # the greatest log odds that are told apart
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
 REACH = 6.0  # standard deviations below the mean that count
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
@@ -60,25 +69,26 @@ class Cut(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fits:
-    """How likely an item other than the wanted one fits, for one model and one direction.
+    """How likely results fit, for one model and one direction.
 
-    ρ = σ(a s + b) for a sentence or a picture with the score s, and σ(a s + c π + b) for a question
-    of up to three content words, where π is the log odds that a photo of a caption bank holds them.
-    A result fits with P = p + (1 − p) ρ, where p is the probability that it is a wanted item.
+    Another item than the wanted one fits with ρ = σ(a s + b), where s is its score, so that a
+    result fits with P = p + (1 − p) ρ, where p is the probability that it is the wanted item. A
+    second opinion then reads P, the gallery's scores and what captioned photos near the result
+    show, see `opinion_features`.
 
     `zoo.evaluation.fits.learn_fits` learns it from captioned photos at the end of training.
 
     ```python
-    fits = zoo.confidence.Fits(sentence=np.array([5.9, 10.4]), words=None)
+    fits = zoo.confidence.Fits(np.array([5.9, 10.4]))
     fits.others(np.array([[-1.2, -1.5, -2.0]]))  # ρ of the best three results, (1, 3)
     ```
 
     Attributes:
         sentence: `(2,)`, a and b.
-        words: `(3,)`, a, c and b, or None where the bank does not know the captions' language.
-        presence: a `Logistic` of `presence_features`: whether anything fits, at even odds; or None.
-        absent_below: log odds of presence that 95 % of answerable questions exceed.
-        words_below: probability of the first result that 98 % of general words exceed.
+        second: by a key of `READS`, the `Logistic` of the second opinion; `"short"` are questions
+            of up to three content words. Empty: P is said as it is.
+        below: of `"first"` and `"short"`, the probability of the first result below which nothing
+            matches: 95 % of answerable questions and of common words exceed it.
         trials: `Trial`s over captioned galleries of several sizes.
         source: what it was learnt from, in words.
         most: what no probability exceeds; None: what `trials` have shown.
@@ -91,10 +101,8 @@ class Fits:
     """
 
     sentence: np.ndarray
-    words: np.ndarray | None
-    presence: Logistic | None = None
-    absent_below: float = 0.0
-    words_below: float = 0.0
+    second: dict[str, Logistic] = dataclasses.field(default_factory=dict)
+    below: dict[str, float] = dataclasses.field(default_factory=dict)
     trials: tuple[Trial, ...] = ()
     source: str = ""
     most: float | None = None
@@ -103,8 +111,6 @@ class Fits:
     def __post_init__(self):
         if np.shape(self.sentence) != (2,):
             raise ValueError(f"'sentence' must be (2,); received {np.shape(self.sentence)}")
-        if self.words is not None and np.shape(self.words) != (3,):
-            raise ValueError(f"'words' must be (3,) or None; received {np.shape(self.words)}")
 
     @functools.cached_property
     def ceiling(self):
@@ -129,26 +135,20 @@ class Fits:
         shift = line.missing_bias(known.score[:, None], known.fit, likeness[known.item])
         return dataclasses.replace(self, sentence=np.array([slope, bias + shift]))
 
-    def others(self, scores, prior=None):
-        """ρ, how likely items fit that are not the wanted one, shaped as `scores` `(Q, …)`; at
-        most `ceiling`. `prior` `(Q,)` is π of short questions and NaN of others; None for none."""
+    def others(self, scores):
+        """ρ, how likely items fit that are not the wanted one, shaped as `scores`; at most
+        `ceiling`."""
         slope, bias = self.sentence
-        odds = slope * np.asarray(scores, np.float64) + bias
-        if prior is None or self.words is None:
-            return np.minimum(expit(odds), self.ceiling)
-        prior = np.reshape(prior, (-1,) + (1,) * (np.ndim(scores) - 1))
-        slope, weight, bias = self.words
-        short = slope * np.asarray(scores, np.float64) + weight * prior + bias
-        return np.minimum(expit(np.where(np.isnan(prior), odds, short)), self.ceiling)
+        return np.minimum(expit(slope * np.asarray(scores, np.float64) + bias), self.ceiling)
 
-    def number(self, scores, prior=None):
+    def number(self, scores):
         """Σ ρ over a whole gallery, `(Q,)`, by what a search says of it.
 
         The best 20 of the `QueryScores` are exact; the others are taken for a normal distribution
         with the mean and variance of the rest, cut off at the lowest of the best, and ρ is averaged
-        over it by Gauss–Legendre quadrature. `prior` is as of `others`."""
+        over it by Gauss–Legendre quadrature."""
         top, size, mean = scores.top, scores.size, scores.mean
-        found = self.others(top, prior).sum(axis=1)
+        found = self.others(top).sum(axis=1)
         rest = size - top.shape[1]
         some = np.maximum(rest, 1.0)
         middle = (size * mean - top.sum(axis=1)) / some
@@ -158,8 +158,26 @@ class Fits:
         half = np.maximum((end + REACH) / 2, 1e-6)
         z = -REACH + half[:, None] * (NODES + 1)
         density = WEIGHTS * np.exp(-0.5 * z**2)
-        likely = self.others(middle[:, None] + deviation[:, None] * z, prior)
+        likely = self.others(middle[:, None] + deviation[:, None] * z)
         return found + rest * (density * likely).sum(axis=1) / density.sum(axis=1)
+
+    def opinion(self, plain, scores, shown, asked, short):
+        """P of results `(Q, k)` by the second opinion on `plain`, P by the scores alone; `plain`
+        itself for kinds of questions of which there is none. Arguments as of `Judge`."""
+        found = np.minimum(plain, self.ceiling)
+        table = opinion_features(plain, scores, shown, asked)
+        sentence = np.flatnonzero(~short)
+        places = {
+            FIRST: (sentence, slice(0, 1)),
+            LATER: (sentence, slice(1, None)),
+            SHORT: (np.flatnonzero(short), slice(None)),
+        }
+        for kind, (rows, columns) in places.items():
+            known, read = self.second.get(kind), read_by(kind, table)
+            if known is not None and read.shape[-1] == len(known.weights):
+                said = known.probability(read[rows, columns])
+                found[rows, columns] = np.minimum(said, self.ceiling)
+        return found
 
     def cut(self, unfit, size):
         """The `Cut` at a share of shown results that do not fit; None where nothing can be
@@ -204,12 +222,32 @@ def priors(texts, bank):
     return np.array(found)
 
 
-def presence_features(scores, reference, number):
-    """What tells whether anything fits, `(Q, 5)`, of `QueryScores`."""
-    # The best score; how far it is above `reference` `(Q,)`, the mean of the question's ten best
-    # scores over the probes' items; and the logarithms of the gap to the second, of the gallery's
-    # size and of `number` `(Q,)`, the items that are expected to fit.
-    best = scores.top[:, 0]
-    gap = best - scores.second + LEAST_GAP * np.sqrt(scores.variance)
-    columns = [best, best - reference, np.log(np.maximum(gap, 1e-9)), np.log(scores.size)]
-    return np.stack([*columns, np.log(number + LEAST_NUMBER)], axis=1)
+def opinion_features(plain, scores, shown, asked):
+    """What the second opinion may read of results `(Q, k)`, a dict of arrays.
+
+    The log odds of `plain`; how far each score is above the gallery's mean, in standard deviations;
+    the first score above those of ranks 2 to 5 and 2 to 20; the logarithms of the gallery's size
+    and of the rank; the prior of a short question; and the `zoo.confidence.bank.COLUMNS`, where
+    there are.
+    """
+    top, deviation = scores.top, np.maximum(np.sqrt(scores.variance), 1e-12)
+    best, others = top[:, 0], top[:, 1:] if top.shape[1] > 1 else top
+    prior = np.zeros(len(top)) if asked.prior is None else np.nan_to_num(asked.prior)
+    found = {
+        "odds": np.clip(logit(np.clip(plain, 1e-9, 1 - 1e-9)), -_ODDS, _ODDS),
+        "z_score": (shown - scores.mean[:, None]) / deviation[:, None],
+        "gap_5": (best - others[:, :4].mean(axis=1))[:, None],
+        "gap_20": (best - others.mean(axis=1))[:, None],
+        "size": np.log(scores.size)[:, None],
+        "rank": np.log(np.arange(1, shown.shape[1] + 1))[None],
+        "prior": prior[:, None],
+    }
+    found = {name: np.broadcast_to(values, shown.shape) for name, values in found.items()}
+    if asked.near is not None:
+        found |= {name: asked.near[..., place] for place, name in enumerate(COLUMNS)}
+    return found
+
+
+def read_by(kind, table):
+    """What a kind of `READS` reads of a table, as far as it is there, `(Q, k, columns)`."""
+    return np.stack([table[name] for name in READS[kind] if name in table], axis=-1)

@@ -7,20 +7,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 
 from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, reasons
-from zoo.confidence.moments import GalleryIdentity
 from zoo.confidence.scores import QueryScores
+from zoo.embeddings.moments import GalleryIdentity
 
 LIKELY, UNSURE = "likely", "unsure"
 ABSENT, NOT_UNDERSTOOD = "nothing matches", "not understood"
 VERDICTS = (LIKELY, UNSURE, ABSENT, NOT_UNDERSTOOD)
 FIT = 0.5  # the probability from which a result counts as fitting
-LOW = 0.25  # below which the first result may be told not to match
 ABSENCE = 0.05  # share of answerable questions that may be told nothing matches
 UNFIT = 0.3  # share of shown results that may not fit, of the certificate by default
 MANY = 10  # expected fitting items from which a question is general
@@ -31,7 +29,7 @@ class Asked(NamedTuple):
     """What is known of questions beside their scores; each `(Q,)`, a list of Q, or None."""
 
     prior: np.ndarray | None = None  # of `zoo.confidence.fits.priors`, NaN of sentences
-    reference: np.ndarray | None = None  # mean of the ten best scores over the probes' items
+    near: np.ndarray | None = None  # (Q, k, columns), of `zoo.confidence.bank.Near.of`
     means: np.ndarray | None = None  # this and the next two: of `KnownQueries.reasons`
     words: np.ndarray | None = None
     unknown: list[list[str]] | None = None
@@ -140,48 +138,31 @@ class Judge:
         first = self.confidence.of_logit(odds)
         later = self.confidence.later(odds, shown, scores.mean, scores.variance)
         own = np.concatenate([first[:, None], later], axis=1)[:, : shown.shape[1]]
-        prior = asked.prior if self.fits is not None and self.fits.words is not None else None
+        prior = None if self.fits is None else asked.prior
         short = np.zeros(len(first), bool) if prior is None else ~np.isnan(prior)
-        number = None if self.fits is None else self.fits.number(scores, prior)
-        factor, present, odds = self._presence(scores, features, asked, short, number)
         seen = self.confidence.in_gallery
         brought = 1.0 if seen is None else seen.brought
+        present = np.ones(len(first))
         if self.fits is None:
             fit = own if self.by_class else None
             number = np.full(len(first), brought) if self.by_class else None
             ends = self.confidence.interval(first) if self.by_class else None
+            present = self.confidence.presence(features)
         else:
-            own = np.where(short[:, None], 0.0, own)
-            others = self.fits.others(shown, prior)
-            fit = np.minimum(own + (1 - own) * others, self.fits.ceiling) * factor[:, None]
-            number = factor * (number + np.where(short, 0.0, brought))
-            ends = self.confidence.interval(np.where(short, 0.5, first))
-            if ends is not None:
-                ends = [
-                    factor * (np.where(short, 0.0, end) * (1 - others[:, 0]) + others[:, 0])
-                    for end in ends
-                ]
+            others, own = self.fits.others(shown), np.where(short[:, None], 0.0, own)
+            plain = own + (1 - own) * others
+            fit = self.fits.opinion(plain, scores, shown, asked, short)
+            number = self.fits.number(scores) + np.where(short, 0.0, brought)
+            number *= fit.sum(axis=1) / np.maximum(plain.sum(axis=1), 1e-12)
+            ends = self.confidence.interval(fit[:, 0])
         return {
             "fits": fit,
             "wanted": first,
             "number": number,
             "present": present,
-            "odds": odds,
             "short": short,
             "ends": ends,
         }
-
-    def _presence(self, scores, features, asked, short, number):
-        """`(factor of P, presence, its log odds)`; presence is above `ABSENCE` unless at most that
-        share of answerable questions looks so."""
-        count = len(features)
-        if self.fits is None or self.fits.presence is None or asked.reference is None:
-            return np.ones(count), self.confidence.presence(features), None
-        table = fitting.presence_features(scores, asked.reference, number)
-        odds = self.fits.presence.logit(table)
-        factor = np.where(short, 1.0, expit(odds + logit(fitting.ANSWERABLE)))
-        present = np.where(odds > self.fits.absent_below, 1.0, 0.0)
-        return factor, np.where(short, 1.0, present), odds
 
     def _strange(self, count, asked):
         if self.known is not None and asked.means is not None:
@@ -199,15 +180,16 @@ class Judge:
         if said["ends"] is not None and not said["short"][i]:
             ends = tuple(float(end[i]) for end in said["ends"])
         first = float(said["wanted"][i] if fit is None else fit[0])
-        is_absent = said["present"][i] <= ABSENCE
+        is_absent, kind = said["present"][i] <= ABSENCE, None
         if self.fits is not None:
-            lowest = self.fits.words_below if said["short"][i] else LOW
-            is_absent = first < lowest and (said["short"][i] or is_absent)
+            kind = fitting.SHORT if said["short"][i] else fitting.FIRST
+            is_absent = first < self.fits.below.get(kind, 0.0)
         if is_absent:
             reason = (
                 f"{100 * (1 - ABSENCE):.0f} % of answerable questions match better than this one."
             )
-            reason = f"No {self.noun} here is likely to fit." if said["short"][i] else reason
+            if kind == fitting.SHORT:
+                reason = f"It is rare or absent here: no {self.noun} is likely to fit."
             verdict = ABSENT
         else:
             verdict = LIKELY if first >= self.threshold else UNSURE
@@ -230,7 +212,7 @@ class Judge:
     def _how_many(self, verdict, fit, number):
         if number is None or self.by_class:
             return ""
-        noun, likely = self.noun, leading(fit)  # as many as a list of all that fits shows
+        noun, likely = self.noun, int((fit >= FIT).sum())  # as many as a list of all that fits has
         number = max(number, likely)
         if number < 0.5:
             return f"Few {noun}s here fit, if any."
@@ -244,7 +226,7 @@ class Judge:
         if likely >= round(number):
             return f"A{about} fit."
         more = " and maybe more are" if likely == len(fit) else " are"
-        return f"A{about} may fit; the first {f'{likely}{more}' if likely > 1 else 'is'} likely to."
+        return f"A{about} may fit; {f'{likely}{more}' if likely > 1 else 'one is'} likely to."
 
     @functools.cached_property
     def length(self):

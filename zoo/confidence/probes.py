@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.confidence.bank import Bank
 from zoo.confidence.calibrate import calibrate_on, calibrated_elsewhere
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, SeenTexts
@@ -19,7 +20,7 @@ from zoo.files.json_files import pack, unpack
 
 FILE = "probes.npz"
 MOST = 2000  # of a side
-VERSION = 1
+VERSION = FITS = 2  # of the file, and from which it says what fits as today
 OF_POINTS = "points_"  # before a direction: `fits` of the means alone
 OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are corrected for hubs
 DIRECTIONS = ("i2t", "t2i")
@@ -67,6 +68,7 @@ class Probes:
             for captions, since a gallery holds all of an image's.
         general: `(M,)` booleans, the captions that are not of the user's kind of photos, see
             `zoo.confidence.calibrate.calibrated_elsewhere`; or None where all are.
+        bank: the `zoo.confidence.bank.Bank` of captioned photos behind the second opinion, or None.
     """
 
     images: dict
@@ -81,6 +83,7 @@ class Probes:
     source: str = ""
     whole: np.ndarray | None = None
     general: np.ndarray | None = None
+    bank: Bank | None = None
 
     @classmethod
     def of(cls, images, captions, image_labels, caption_labels, caption_images=None, **more):
@@ -89,7 +92,7 @@ class Probes:
         Args:
             images, captions: embeddings, what `encode_*` returned or dicts of arrays.
             image_labels, caption_labels, caption_images: as above.
-            **more: `measure`, `known`, `fits`, `trained_on`, `source`, `whole`, `general`.
+            **more: `measure`, `known`, `fits`, `trained_on`, `source`, `whole`, `general`, `bank`.
 
         Raises:
             ValueError: if lengths differ or nothing matches.
@@ -165,7 +168,7 @@ class Probes:
         return take(self.captions if side == "images" else self.images, slice(None))
 
     def items(self, direction):
-        """The embeddings of what is asked for in a direction, float32: the reference of `Fits`."""
+        """The embeddings of what is asked for in a direction, float32."""
         return take(self.images if direction == "t2i" else self.captions, slice(None))
 
     def calibrate(self, index, direction=None, seed=0):
@@ -219,6 +222,7 @@ class Probes:
             caption_labels=np.append(np.where(owners[0] >= 0, owners[0], -1), owners[1] + images),
             caption_images=np.append(owners[0], owners[1] + images),
             fits=own.fits or self.fits,
+            bank=own.bank if own.fits else self.bank,
             source=f"{self.source}; {own.source}",
             whole=np.concatenate(whole),
             general=np.arange(length(self.captions) + length(own.captions)) < length(self.captions),
@@ -286,6 +290,8 @@ class Probes:
                 arrays[name] = getattr(self, name)
         for direction, known in self.known.items():
             arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
+        if self.bank is not None:
+            arrays |= {f"bank_{name}": x for name, x in vars(self.bank).items()}
         fits = {direction: pack(one) for direction, one in self.fits.items()}
         facts = {"version": VERSION, "measure": self.measure, "source": self.source, "fits": fits}
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:
@@ -297,7 +303,7 @@ class Probes:
         arrays = read_arrays(path)
         try:
             facts = json.loads(arrays.pop("facts").item())
-            if facts["version"] != VERSION:
+            if facts["version"] not in (1, VERSION):
                 raise InputError(
                     f"{path}: expected version {VERSION} of probes; found {facts['version']!r}"
                 )
@@ -305,14 +311,15 @@ class Probes:
                 {name: arrays.pop(f"{side}_{name}") for name in KEYS if f"{side}_{name}" in arrays}
                 for side in ("images", "captions")
             ]
-            absent = {"most": None, "strangers": None}  # of older files
-            fits = {name: {**absent, **one} for name, one in facts.get("fits", {}).items()}
+            fits = {} if facts["version"] < FITS else facts["fits"]  # other numbers before
+            fits = {name: {"strangers": None, **one} for name, one in fits.items()}
             known = {}
             for direction in DIRECTIONS:
                 prefix = f"known_{direction}_"
                 own = {n.removeprefix(prefix): x for n, x in arrays.items() if n.startswith(prefix)}
                 if own:
                     known[direction] = KnownQueries.of_arrays(own)
+            own = {n.removeprefix("bank_"): x for n, x in arrays.items() if n.startswith("bank_")}
             return cls.of(
                 *sides,
                 arrays["image_labels"],
@@ -321,6 +328,7 @@ class Probes:
                 measure=facts["measure"],
                 known=known,
                 fits=unpack(dict[str, Fits], fits, "fits"),
+                bank=Bank(**own) if own else None,
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),
                 whole=arrays.get("whole"),

@@ -1,8 +1,9 @@
 """The words of a question: which name something, their stems, and how common they are."""
 
 import functools
+import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any
 
@@ -43,6 +44,33 @@ def unknown_words(reader: Any, texts: Sequence[str]) -> tuple[np.ndarray, list[l
     if known is None:
         return words, None
     return words, [[word for word in one if word not in known] for one in found]
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LEAST_LETTERS = 4  # of a word that may be mistyped: of shorter ones most edits are words
+LEAST_SEEN = 5  # captioned photos with what it may have meant
+
+
+def mended(text: str, is_word: Callable[[str], bool], count: Callable[[str], int]) -> str:
+    """A question with its typos mended: each unknown word becomes the most frequent known one that
+    is one edit away; `count` says how many captioned photos hold a word's stem."""
+    for word in words_of(text):
+        if len(word) < LEAST_LETTERS or not word.isalpha() or count(word) or is_word(word):
+            continue
+        best = max(sorted(_edits(word)), key=lambda one: (count(one), is_word(one), len(one)))
+        if count(best) >= LEAST_SEEN:
+            text = re.sub(rf"(?i)\b{re.escape(word)}\b", best, text)
+    return text
+
+
+def _edits(word):
+    """All texts that are one letter or one exchange of neighbours away."""
+    halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    found = {a + b[1:] for a, b in halves if b}
+    found |= {a + b[1] + b[0] + b[2:] for a, b in halves if len(b) > 1}
+    for letter in _LETTERS:
+        found |= {a + letter + b[1:] for a, b in halves} | {a + letter + b for a, b in halves}
+    return found
 
 
 def stem(word: str) -> str:

@@ -14,7 +14,7 @@ from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.evaluation import known, retrieval
 from zoo.evaluation.fits import learn_fits, with_fits
 from zoo.evaluation.gallery import gallery_of, item_vectors
-from zoo.evaluation.probes import captioned_of, make_probes
+from zoo.evaluation.probes import bank_of_training, captioned_of, make_probes
 from zoo.files import RunFolder
 from zoo.metrics import bootstrap, kind_of_gain
 from zoo.metrics.blocks import row_blocks
@@ -245,9 +245,12 @@ def calibrate_run(
             probes = make_probes(model, seen, train, seed, whole=whole)
             captioned = None
             if not probes.by_class:  # of a class all items fit
-                captioned = captioned_of(seen, validation, model.similarity, whole or model, probes)
+                asked = whole or model
+                captioned = captioned_of(seen, validation, model.similarity, asked, probes)
             if captioned is not None:
-                probes = with_fits(probes, learn_fits(captioned, seed=seed))
+                bank = bank_of_training(model, train, seed)
+                captioned = dataclasses.replace(captioned, near=bank)
+                probes = with_fits(probes, learn_fits(captioned, seed=seed), bank)
             probes.save(folder.probes_path)
         except ValueError as error:
             why_not = str(error)

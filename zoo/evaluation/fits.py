@@ -1,22 +1,22 @@
 """Learns from captioned photos how likely other items than the wanted one fit a question."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from zoo import metrics
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
+from zoo.confidence.bank import Bank
 from zoo.confidence.calibrate import calibrate_on
 from zoo.confidence.checks import one_of_each
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Fits, Strangers, Trial
 from zoo.confidence.judge import ABSENCE, Asked, Judge
 from zoo.confidence.probes import OF_CORRECTED
+from zoo.confidence.scores import best_first
 from zoo.confidence.words import CaptionBank, packaged_bank, stems
 from zoo.embeddings.arrays import centres, length, take, thinned, unit
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
@@ -27,15 +27,16 @@ from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import relevance, relevance_of_words, score_scale, sentence_vectors
 
 LEAST = 60  # captioned photos, half of which are asked
-SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach presence and certify cut-offs
-DRAWS, TRIALS = 5, 10  # galleries of a size, of different photos where there are enough
+SIZES = (50, 100, 250, 500, 1000)  # of galleries that teach the second opinion and cut-offs
+TRIALS = 10  # galleries of a size, of different photos where there are enough
 MOST_PROBES = 600  # of a trial
 CLOSE = 5  # a question's best, by which ρ is learnt for a gallery of one kind
 BEST, TAIL = 20, 60  # pairs of a question that teach ρ: its best, and others drawn at random
 TAKEN_OUT = 0.3  # items as likely to fit as that are taken out of a world where nothing fits
 PHRASES = 400  # short questions of each length
 PENALTY = 1e-4
-GENERAL, KEPT_GENERAL = 0.01, 0.975  # share of the photos, and of such words that are not declined
+# Share of the photos that hold a general word, and of such words that are not told to be absent.
+GENERAL, KEPT_GENERAL = 0.01, 0.95
 KNOWN = 0.5  # share of the captions' stems that the bank has to know
 
 
@@ -53,13 +54,29 @@ class Captioned:
     name: str = "captioned photos"
     reference: dict[str, dict[str, np.ndarray]] | None = None
     sentences_of: Callable[[list[str]], np.ndarray] = sentence_vectors
+    near: Bank | None = None  # captioned photos behind the second opinion, such as of training
+
+
+class Labelled(NamedTuple):
+    """Short questions to photos, and of some pairs whether they fit, as people judged."""
+
+    images: dict[str, np.ndarray]
+    texts: list[str]
+    questions: np.ndarray  # (P,), rows of texts
+    photos: np.ndarray  # (P,), rows of images
+    fit: np.ndarray  # (P,), 0 to 1
+    weights: np.ndarray  # (P,), how many pairs each stands for
 
 
 def learn_fits(
-    captioned: Captioned, bank: CaptionBank | None = None, seed: int = 0
+    captioned: Captioned,
+    bank: CaptionBank | None = None,
+    seed: int = 0,
+    labelled: Sequence[Labelled] = (),
 ) -> dict[str, Fits]:
     """The `zoo.confidence.Fits` of a model, both ways. Raises ValueError if there are fewer than 60
-    photos, or they have one caption each: nothing then says what else fits."""
+    photos, or they have one caption each: nothing then says what else fits. `labelled` teaches
+    short questions beside the captions' words."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)
     if count < LEAST or np.median(captions) < 2:
@@ -72,9 +89,9 @@ def learn_fits(
     matrices = _matrices(captioned)
     found = {}
     for direction in ("t2i", "i2t"):
-        found[direction] = _Learner(captioned, direction, bank, rng, matrices).fits()
+        found[direction] = _Learner(captioned, direction, bank, rng, matrices, labelled).fits()
     for direction in ("t2i", "i2t"):
-        learner = _Learner(captioned, direction, bank, rng, matrices)
+        learner = _Learner(captioned, direction, bank, rng, matrices, labelled)
         if learner.correct():
             found[OF_CORRECTED + direction] = learner.fits()
     return found
@@ -114,14 +131,18 @@ def _matrices(captioned):
 class _Learner:
     """One direction: questions, items, scores between them, and what fits what."""
 
-    def __init__(self, captioned, direction, bank, rng, matrices):
+    def __init__(self, captioned, direction, bank, rng, matrices, labelled=()):
         self.captioned, self.direction, self.bank, self.rng = captioned, direction, bank, rng
+        self.labelled, self.near, self.texts = labelled, None, None
         owners, count = captioned.owners, length(captioned.images)
         scores, fit, own, self.scale = matrices
         if direction == "t2i":
             asked = one_of_each(owners, rng)
             self.queries, self.items = take(captioned.captions, asked), captioned.images
             self.scores, self.fit, self.own = scores[asked], fit[asked], own[asked]
+            self.texts = [captioned.texts[row] for row in asked]
+            if captioned.near is not None:
+                self.near = captioned.near.near(centres(captioned.images))
         else:
             self.queries, self.items = captioned.images, captioned.captions
             self.scores, self.fit, self.own = scores.T, fit.T, own.T
@@ -167,12 +188,36 @@ class _Learner:
 
     def fits(self):
         sentence = self._rho(self.scores, self.fit, self.own)
-        words, words_below = self._words() if self.direction == "t2i" else (None, 0.0)
         source = f"{length(self.captioned.images):,} photos of {self.captioned.name}"
-        found = Fits(sentence[[0, -1]], words, words_below=words_below, source=source)
-        found = dataclasses.replace(found, strangers=self._strangers())
-        found = self._presence(found)
-        return dataclasses.replace(found, trials=self._trials(found))
+        found = Fits(sentence, source=source, strangers=self._strangers())
+        draws = self._draws(found)
+        if not draws:
+            return found
+        second = {
+            kind: self._opinion(kind, [(one.table, one.fit) for one in draws], columns)
+            for kind, columns in ((fitting.FIRST, slice(0, 1)), (fitting.LATER, slice(1, None)))
+        }
+        said = []
+        for one in draws:
+            parts = [second[kind].probability(fitting.read_by(kind, one.table)) for kind in second]
+            said.append(np.concatenate([parts[0][:, :1], parts[1][:, 1:]], axis=1))
+        firsts = [one[part.present, 0] for one, part in zip(said, draws, strict=True)]
+        below = {fitting.FIRST: float(np.quantile(np.concatenate(firsts), ABSENCE))}
+        if self.direction == "t2i":
+            short, lowest = self._short(found)
+            if short is not None:
+                second[fitting.SHORT], below[fitting.SHORT] = short, lowest
+        found = dataclasses.replace(found, second=second, below=below)
+        trials = []
+        for photos in dict.fromkeys(one.photos for one in draws):
+            same = [pair for pair in zip(said, draws, strict=True) if pair[1].photos == photos]
+            told, true = (
+                np.concatenate([part[one.present] for part, one in pairs]).astype(np.float16)
+                for pairs in (same, [(one.fit, one) for _, one in same])
+            )
+            items = int(np.median([one.items for _, one in same]))
+            trials.append(Trial(items, told, true, len(told) // len(same)))
+        return dataclasses.replace(found, trials=tuple(trials))
 
     def _strangers(self):
         """Each question's best photos, of those that travel with the model."""
@@ -189,30 +234,39 @@ class _Learner:
         item = row[best][kept].astype(np.int32)
         return Strangers(score.astype(np.float32), item, fit.astype(np.float32), length(reference))
 
-    def _rho(self, scores, fit, own, prior=None):
-        """a, (c,) b of the pairs that do not belong together: a question's best, and a random part
-        of the others, which counts for all of them."""
+    def _opinion(self, kind, parts, columns=slice(None), weights=None):
+        """The second opinion of a kind by `(table, fit)`s; each counts alike by default."""
+        tables = [fitting.read_by(kind, table)[:, columns] for table, _ in parts]
+        truths = [fit[:, columns] for _, fit in parts]
+        if weights is None:
+            weights = [np.full(fit.shape, 1 / fit.size) for fit in truths]
+        rows = np.concatenate([one.reshape(-1, one.shape[-1]) for one in tables])
+        truth, weight = (np.concatenate([x.ravel() for x in one]) for one in (truths, weights))
+        return Logistic.fit(rows, truth, fitting.PENALTIES[kind], weights=weight)
+
+    def _rho(self, scores, fit, own):
+        """a and b of the pairs that do not belong together."""
         tables, truths, weights = [], [], []
         for i, row in enumerate(scores):
-            strangers = np.flatnonzero(~own[i])
-            order = strangers[np.argsort(-row[strangers], kind="stable")]
-            tail = order[BEST:]
-            drawn = self.rng.choice(tail, min(TAIL, len(tail)), replace=False)
-            chosen = np.concatenate([order[:BEST], drawn])
-            table = row[chosen, None]
-            if prior is not None:
-                table = np.concatenate([table, np.full((len(chosen), 1), prior[i])], axis=1)
-            tables.append(table)
+            chosen, counts = self._pairs(row, np.flatnonzero(~own[i]))
+            tables.append(row[chosen])
             truths.append(fit[i, chosen])
-            best = np.ones(min(BEST, len(order)))
-            weights.append(np.append(best, np.full(len(drawn), len(tail) / max(1, len(drawn)))))
-        learned = Logistic.fit(
-            np.concatenate(tables), np.concatenate(truths), PENALTY, weights=np.concatenate(weights)
-        )
-        return np.append(*learned.plain())
+            weights.append(counts)
+        table, truth, weight = (np.concatenate(one) for one in (tables, truths, weights))
+        return np.append(*Logistic.fit(table[:, None], truth, PENALTY, weights=weight).plain())
 
-    def _words(self):
-        """ρ of short questions, and the probability that general words exceed."""
+    def _pairs(self, row, among):
+        """A question's best items and a random part of the others, which counts for all of them;
+        `(items, how many each stands for)`."""
+        order = among[np.argsort(-row[among], kind="stable")]
+        tail = order[BEST:]
+        drawn = self.rng.choice(tail, min(TAIL, len(tail)), replace=False)
+        counts = np.full(len(drawn), len(tail) / max(1, len(drawn)))
+        return np.append(order[:BEST], drawn), np.append(np.ones(min(BEST, len(order))), counts)
+
+    def _short(self, found):
+        """The second opinion on short questions, and the probability that common words exceed;
+        `(None, 0)` where the bank does not know the captions' language."""
         captioned, bank = self.captioned, self.bank
         held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
         every = [stem for one in held for stem in one]
@@ -224,76 +278,68 @@ class _Learner:
         scores = plain + self.shifts
         captions, questions = (captioned.sentences, captioned.owners), captioned.sentences_of(texts)
         holds, fit = relevance_of_words(texts, held, captions, questions, plain, self.scale)
-        prior = fitting.prior_of([bank.count(text) for text in texts], bank.size)
-        words = self._rho(scores, fit, np.zeros(fit.shape, bool), prior)
-        slope, weight, bias = words
-        half = self.rng.permutation(len(held))[: len(held) // 2]  # a gallery has fewer photos
-        first = expit(slope * scores[:, half].max(axis=1) + weight * prior + bias)
+        half = np.sort(self.rng.permutation(len(held))[: len(held) // 2])  # fewer photos
+        parts, weights = [], []
+        for photos in (np.arange(len(held)), half):
+            rows = scores[:, photos]
+            near = None if self.near is None else self.near.take(photos)
+            pairs = [self._pairs(row, np.arange(len(row))) for row in rows]
+            chosen, counts = (np.array(one) for one in zip(*pairs, strict=True))
+            table = self._short_table(found, rows, chosen, texts, embeddings, near)
+            parts.append((table, np.take_along_axis(fit[:, photos], chosen, axis=1)))
+            weights.append(counts / counts.sum() / 2)
+        first = fitting.read_by(fitting.SHORT, table)[:, 0]
+        for one in self.labelled:
+            rows, asked, near = self._gallery_of(one)
+            every = self._short_table(found, rows, None, one.texts, asked, near)
+            at = one.questions, one.photos
+            parts.append(({name: x[at][:, None] for name, x in every.items()}, one.fit[:, None]))
+            weights.append(one.weights[:, None] / one.weights.sum())
+        learned = self._opinion(fitting.SHORT, parts, weights=weights)
         is_word = np.array([len(stems(text)) == 1 for text in texts])
         general = is_word & (holds[:, half].mean(axis=1) >= GENERAL)
-        below = float(np.quantile(first[general], 1 - KEPT_GENERAL)) if general.any() else 0.0
-        return words, below
+        if not general.any():
+            return learned, 0.0
+        return learned, float(np.quantile(learned.probability(first[general]), 1 - KEPT_GENERAL))
 
-    def _presence(self, found):
-        """Whether anything fits, from galleries with all that fits and with it taken out."""
-        tables, truths = [], []
-        reference = self._reference
-        for size in self._sizes():
-            for _ in range(max(2, min(DRAWS, length(self.captioned.images) // size))):
-                chosen = self._gallery(size)
-                asked = np.flatnonzero(self.own[:, chosen].any(axis=1))
-                rows, gone = self.scores[np.ix_(asked, chosen)], self.fit[np.ix_(asked, chosen)]
-                for keep, truth in ((None, True), (gone < TAKEN_OUT, False)):
-                    if keep is not None:
-                        some = keep.sum(axis=1) > 2
-                        rows, keep, asked = rows[some], keep[some], asked[some]
-                    if not len(rows):
-                        continue
-                    told = QueryScores.of_matrix(rows, keep)
-                    number = found.number(told)
-                    tables.append(fitting.presence_features(told, reference[asked], number))
-                    truths.append(np.full(len(rows), truth))
-        table, truth = np.concatenate(tables), np.concatenate(truths)
-        if truth.all():  # nearly all fits, so that no gallery shows what its lack looks like
-            return found
-        balanced = np.where(truth, 1 / truth.sum(), 1 / (~truth).sum())
-        presence = Logistic.fit(table, truth, PENALTY, weights=balanced)
-        below = float(np.quantile(presence.logit(table[truth]), ABSENCE))
-        return dataclasses.replace(found, presence=presence, absent_below=below)
+    def _short_table(self, found, rows, chosen, texts, embeddings, near):
+        """`opinion_features` of short questions over a gallery's scores `(Q, N)`, of the chosen
+        items `(Q, k)` or all."""
+        if chosen is None:
+            chosen = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
+        shown = np.take_along_axis(rows, chosen, axis=1)
+        beside = None
+        if near is not None:
+            beside = near.of(self.captioned.near, centres(embeddings), texts, chosen)
+        asked = Asked(prior=fitting.priors(texts, self.bank), near=beside)
+        scores = QueryScores.of_matrix(rows)
+        return fitting.opinion_features(found.others(shown), scores, shown, asked)
 
-    @functools.cached_property
-    def _reference(self):
-        """The mean of each question's ten best scores over the probes' items, those of its own
-        photo left out: a new question has no photo of its own there."""
-        rows, photo = self.plain, self.photo_of_item
-        if self.captioned.reference is not None:
-            items = self.captioned.reference[self.direction]
-            rows = scores_over(items, self.queries, self.captioned.similarity, self._side)
-            photo = photo[_nearest(items, self.items)]
-        rows = np.where(self.photo[:, None] == photo, -np.inf, rows)
-        return -np.sort(-rows, axis=1)[:, : fitting.REFERENCE].mean(axis=1)
+    def _gallery_of(self, labelled):
+        """Scores, embeddings of the questions, and `Near` of a labelled gallery."""
+        captioned, images = self.captioned, labelled.images
+        embeddings = captioned.encode(labelled.texts)
+        rows = scores_over(images, embeddings, captioned.similarity, "images")
+        if self.hubs is not None:
+            rows = rows + self.hubs.shifts(images, captioned.similarity.scorer())
+        near = None if captioned.near is None else captioned.near.near(centres(images))
+        return rows, embeddings, near
 
-    def _trials(self, found):
-        """Cut-offs certified by half of the photos, asked over themselves; the others are
-        probes."""
-        trials, reference = [], self._reference
-        photos = length(self.captioned.images)
+    def _draws(self, found):
+        """Galleries of some photos, asked over themselves; the others are probes."""
+        draws, photos = [], length(self.captioned.images)
         for size in self._sizes():
             if size > photos // 2:
                 continue
-            order, parts = self.rng.permutation(photos), []
+            order = self.rng.permutation(photos)
             for start in range(0, min(TRIALS, photos // size) * size, size):
-                parts.append(self._asked(found, order[start : start + size], reference))
-            parts = [part for part in parts if part is not None]
-            if parts:
-                sizes, *told = zip(*parts, strict=True)
-                said, fit = (np.concatenate(one).astype(np.float16) for one in told)
-                trials.append(Trial(int(np.median(sizes)), said, fit, len(said) // len(parts)))
-        return tuple(trials)
+                draws.append(self._asked(found, order[start : start + size]))
+        return [one for one in draws if one is not None]
 
-    def _asked(self, found, inside, reference):
-        """`(items, said, fit)` of the questions about some photos, asked over themselves, with the
-        other photos as probes; None where these teach nothing."""
+    def _asked(self, found, inside):
+        """A `_Draw` of the questions about some photos, asked over themselves, with the other
+        photos as probes; of some questions what fits is taken out. None where this teaches
+        nothing."""
         is_inside = np.isin(np.arange(length(self.captioned.images)), inside)
         chosen = np.flatnonzero(is_inside[self.photo_of_item])
         own = np.flatnonzero(~is_inside[self.photo_of_item])
@@ -311,14 +357,24 @@ class _Learner:
             )
         except ValueError:  # hardly a right or a wrong answer: nothing is certified
             return None
-        rows = self.scores[np.ix_(asked, chosen)]
-        best = np.argsort(-rows, axis=1, kind="stable")[:, :BEST]
-        scores = gallery.query_scores(take(self.queries, asked), copies=confidence.copies)
-        judge = Judge(confidence, found)
-        said = judge.probabilities(scores, scores.top, Asked(reference=reference[asked]))["fits"]
-        fit = np.take_along_axis(self.fit[np.ix_(asked, chosen)], best, axis=1)
-        kept = min(said.shape[1], fit.shape[1])
-        return len(chosen), said[:, :kept], fit[:, :kept]
+        rows, fit = (one[np.ix_(asked, chosen)] for one in (self.scores, self.fit))
+        keep = (self.rng.random(len(asked)) < fitting.ANSWERABLE)[:, None] | (fit < TAKEN_OUT)
+        keep |= (keep.sum(axis=1) < min(BEST, len(chosen)))[:, None]
+        vectors = None
+        if gallery.own_space is not None:
+            vectors = gallery.item_vectors(np.arange(len(chosen)))
+        scores = QueryScores.of_matrix(rows, keep, vectors, confidence.copies)
+        best = best_first(np.where(keep, rows, -np.inf), scores.top.shape[1])
+        said = Asked()
+        plain = Judge(confidence, found).probabilities(scores, scores.top, said)["fits"]
+        if self.near is not None:
+            told = [self.texts[row] for row in asked]
+            means = centres(self.queries)[asked]
+            near = self.near.take(chosen).of(self.captioned.near, means, told, best)
+            said = said._replace(near=near)
+        table = fitting.opinion_features(plain, scores, scores.top, said)
+        true = np.take_along_axis(fit, best, axis=1)
+        return _Draw(len(inside), len(chosen), table, true, keep.all(axis=1))
 
     @property
     def _side(self):
@@ -330,10 +386,16 @@ class _Learner:
         sizes = [size for size in SIZES if size <= count]
         return sizes if len(sizes) > 1 else [*sizes, count]
 
-    def _gallery(self, size):
-        """The items of some photos, drawn at random."""
-        photos = self.rng.permutation(length(self.captioned.images))[:size]
-        return np.flatnonzero(np.isin(self.photo_of_item, photos))
+
+class _Draw(NamedTuple):
+    """Questions asked over a gallery: what the second opinion reads, what fits, and of which
+    questions nothing was taken out."""
+
+    photos: int
+    items: int
+    table: dict[str, np.ndarray]
+    fit: np.ndarray
+    present: np.ndarray
 
 
 def _nearest(items, among):
@@ -344,6 +406,7 @@ def _nearest(items, among):
     )
 
 
-def with_fits(probes: Probes, found: dict[str, Fits]) -> Probes:
-    """Probes that say what else fits; those of classes stay as they are."""
-    return probes if probes.by_class else dataclasses.replace(probes, fits=found)
+def with_fits(probes: Probes, found: dict[str, Fits], bank: Bank | None = None) -> Probes:
+    """Probes that say what else fits, with the bank that it was learnt with; those of classes stay
+    as they are."""
+    return probes if probes.by_class else dataclasses.replace(probes, fits=found, bank=bank)

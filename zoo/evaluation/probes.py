@@ -9,20 +9,23 @@ from typing import Any
 import numpy as np
 
 from zoo.confidence import Probes
+from zoo.confidence.bank import NEAREST, Bank
 from zoo.confidence.confidence import LEAST as LEAST_PROBES
 from zoo.confidence.probes import MOST, contents_hash
 from zoo.confidence.words import packaged_bank, stems, unknown_words
 from zoo.data.loaders.own_pairs import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
+from zoo.embeddings.arrays import centres
 from zoo.errors import InputError
 from zoo.evaluation import known
 from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
 from zoo.evaluation.relevance import sentence_vectors
-from zoo.evaluation.retrieval import EncodedSplit
+from zoo.evaluation.retrieval import EncodedSplit, encode
 from zoo.models import DualEncoder, Tower
 
 WHOLE = 0.6  # of the captions, those of images of which all are kept
+MOST_BANK = 6000  # photos of training behind the second opinion
 HASHED = 20_000  # pictures of training whose contents are remembered, at most
 
 
@@ -161,10 +164,12 @@ def probes_of_captioned(
     if len(drawn) < LEAST or np.median(np.bincount(owners)) < 2 or not _is_known(texts):
         return probes
     encode, sentences = towers["captions"].of_texts, _sentences(tuple(texts))
-    captioned = Captioned(
-        images, asked, owners, texts, sentences, model.similarity, encode, source or "your own"
-    )
-    return with_fits(probes, learn_fits(captioned))
+    bank = None
+    if len(drawn) >= REPLACES:
+        bank = Bank.of(centres(images), centres(asked), owners, texts)
+    named = model.similarity, encode, source or "your own"
+    captioned = Captioned(images, asked, owners, texts, sentences, *named, near=bank)
+    return with_fits(probes, learn_fits(captioned), bank)
 
 
 def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes | None:
@@ -207,14 +212,29 @@ def with_own(
     if before is None:
         before = general_probes(model, towers)
     if len(own.image_labels) >= REPLACES or before is None:
-        told = {} if before is None else {"known": before.known, "fits": own.fits or before.fits}
-        return dataclasses.replace(own, **told)
+        if before is None:
+            return own
+        fits = (own.fits, own.bank) if own.fits else (before.fits, before.bank)
+        return dataclasses.replace(own, known=before.known, fits=fits[0], bank=fits[1])
     if before.by_class:
         raise InputError(
             f"expected at least {REPLACES} photos with captions in place of probes that are of "
             f"classes; received {len(own.image_labels)}"
         )
     return before.beside(own)
+
+
+def bank_of_training(model: DualEncoder, train: Split | None, seed: int = 0) -> Bank | None:
+    """The `Bank` of photos of training with texts, or of a random part; None of hardly any."""
+    if train is None or train.records.num_images <= NEAREST:
+        return None
+    records = train.records
+    chosen = np.sort(np.random.default_rng(seed).permutation(records.num_images)[:MOST_BANK])
+    some = records.select(chosen)
+    encoded = encode(model, some, train.source.select(chosen))
+    texts = [str(caption) for caption in some.captions]
+    means = centres(encoded.images), centres(encoded.captions)
+    return Bank.of(*means, np.asarray(some.caption_image), texts)
 
 
 def captioned_of(

@@ -22,9 +22,14 @@ class Questions(NamedTuple):
     texts: list[str] | None = None
 
 
-def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -> Questions:
-    """Questions of one kind, embedded by `tower(side)`; a ValueError if they are of several kinds,
-    or no embeddings."""
+def embedded(
+    questions: Sequence[Any],
+    tower: Callable[[str], Any],
+    side: str,
+    mend: Callable[[str], str] = str,
+) -> Questions:
+    """Questions of one kind, embedded by `tower(side)`, texts after `mend`; a ValueError if they
+    are of several kinds, or no embeddings."""
     kinds = {_kind_of(question) for question in questions}
     if len(kinds) > 1:
         raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
@@ -32,7 +37,7 @@ def embedded(questions: Sequence[Any], tower: Callable[[str], Any], side: str) -
     if kind == "text":
         for question in questions:
             check_text(question)
-        texts = [as_asked(question) for question in questions]
+        texts = [mend(as_asked(question)) for question in questions]
         return Questions(tower("captions").of_texts(texts), "captions", questions, texts)
     if kind != "embedding":
         called = [str(one) if kind == "file" else "a picture" for one in questions]

@@ -11,15 +11,16 @@ import numpy as np
 
 from zoo.cli.bounds import absolute
 from zoo.confidence import Confidence, GalleryIdentity, Probes
+from zoo.confidence.bank import Near
 from zoo.confidence.calibrate import AtChanceError
-from zoo.confidence.fits import REFERENCE, priors
-from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement, leading
+from zoo.confidence.fits import SHORT, priors
+from zoo.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement
 from zoo.confidence.probes import OF_CORRECTED, direction_of
 from zoo.confidence.scores import DEPTH
-from zoo.confidence.words import packaged_bank, unknown_words
+from zoo.confidence.words import mended, packaged_bank, stem, unknown_words
 from zoo.embeddings import TOKENS, EmbeddingLike
 from zoo.embeddings import kind as kind_of_embedding
-from zoo.embeddings.arrays import as_arrays, coordinates, length, take
+from zoo.embeddings.arrays import as_arrays, centres, coordinates, length, take
 from zoo.errors import InputError
 from zoo.files.atomic import atomic
 from zoo.files.written import Written
@@ -43,7 +44,7 @@ if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
 # What a gallery that is saved where it was loaded from keeps: how it was built, and by which model.
 _KEPT = ("model", "model_sha256", "towers", "parts", "build")
 PARTS, PART_ITEMS = 8, 200_000  # parts of a gallery, and items of these, that are kept
-_FIRST = 64  # items that are looked at before more are, where all that fit are asked for
+_MOST_LISTED = 5000  # items with the best scores, of which all that fit are listed
 _WAIT = 60  # seconds that a save waits for others of its folder
 _OTHER = {"images": "captions", "captions": "images"}
 _NOUNS = {"images": "photo", "captions": "caption"}
@@ -94,7 +95,7 @@ class Retriever:
         self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
         self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
-        self._judge = self._reference = self._made_by = self._as_trained = None
+        self._judge = self._made_by = self._as_trained = self._near = None
         self._parts = {}  # that were asked lately
         self._setup = None  # the folder it was loaded from, and what that says
 
@@ -264,7 +265,7 @@ class Retriever:
         questions = question if is_many else [question]
         if not questions:
             return []
-        asked = embedded(questions, self.tower, _OTHER[self.side])
+        asked = embedded(questions, self.tower, _OTHER[self.side], self._mended)
         with self.index.reading():
             if not len(self.index):
                 raise ValueError("the gallery is empty: there is nothing to ask")
@@ -294,10 +295,10 @@ class Retriever:
 
         Args:
             question: one question, as of `ask`.
-            by: `"score"`, best first, or `"name"`.
+            by: `"score"`, likeliest first, or `"name"`.
             offset, limit: which of the shown items are on the page.
-            least: the probability of fitting from which an item is on the list; it ends before the
-                first item below, as `Answer.fitting` does at one half.
+            least: the probability of fitting from which an item is on the list, among the 5,000
+                with the best scores.
             among: as of `ask`.
 
         Raises:
@@ -307,29 +308,26 @@ class Retriever:
             raise ValueError(f"`least` must be in (0, 1]; received {least}")
         if among is not None:
             return self.part(among).all(question, by, offset, limit, least)
-        asked = embedded([question], self.tower, _OTHER[self.side])
+        asked = embedded([question], self.tower, _OTHER[self.side], self._mended)
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
         with self.index.reading():
-            size, count = len(self.index), 0
-            k = min(_FIRST, size)
-            while k:
-                found, (judgement,) = self._found(asked.embeddings, asked.side, asked.texts, k)
-                if judgement.fits is None:
-                    break
-                count = leading(judgement.fits, least)
-                if count < k or k == size:
-                    break
-                k = min(4 * k, size)
-            if not size:
+            k = min(_MOST_LISTED, len(self.index))
+            if not k:
                 raise ValueError("the gallery is empty: there is nothing to ask")
+            found, (judgement,) = self._found(asked.embeddings, asked.side, asked.texts, k)
             if judgement.fits is None and judgement.verdict != NOT_UNDERSTOOD:
                 raise ValueError(f"nothing says which items fit: {judgement.reason}")
+            likely = np.empty(0) if judgement.fits is None else judgement.fits[:k]
+            order = np.argsort(-likely, kind="stable")
+            order = order[likely[order] >= least]
             texts = [None] if asked.texts is None else asked.texts
-            scores, ids = (part[0, :count] for part in found)
+            scores, ids = (part[0, order] for part in found)
+            if judgement.fits is not None:
+                judgement = judgement._replace(fits=likely[order])
             answer = self._answer(asked.called[0], texts[0], scores, ids, judgement)
-            owner = np.arange(count)
-            if count and self.index.own_space is not None:
+            owner = np.arange(len(order))
+            if len(order) and self.index.own_space is not None:
                 vectors = self.index.answer_vectors(answer.ids[None])[0] - self.index.centre
                 owner = grouped(vectors, self.judge.copies)
         return page_of(answer, owner, by, offset, limit, least, self.judge.noun)
@@ -399,7 +397,7 @@ class Retriever:
             probes = own_probes(self.side, queries, own, groups, matches, self.probes)
         with self.index.reading(), self._lock:
             confidence = probes.calibrate(self.index)
-            self.probes, self._reference = probes, None
+            self.probes, self._near = probes, None
             self._judge = self._judge_of(confidence)
         return confidence
 
@@ -427,13 +425,16 @@ class Retriever:
         what `setup` says of the model and of what else is there."""
         where = built.fresh(written, built.INDEX)
         self.index.save(where)
-        built.claim_beside(where, built.NAMES, built.CALIBRATION, built.PROBES)
+        built.claim_beside(where, built.NAMES, built.CALIBRATION, built.PROBES, built.NEAR)
         if self._names is not None:
             built.write_names(where, self._names)
         if self.confidence is not None:
             self.confidence.save(where / built.CALIBRATION)
         if self.probes is not None:
             self.probes.save(where / built.PROBES)
+        if self.near is not None:
+            with atomic(where / built.NEAR) as temporary, temporary.open("wb") as file:
+                np.savez(file, **self.near.arrays())
         more = {"captions": self.side == "captions", "index": where.name}
         built.commit(written, {**setup, **more})
 
@@ -459,7 +460,7 @@ class Retriever:
             return None if model_is_given else StoredTowers.of(folder, setup)
 
         found = built.load(folder, _judging, towers)
-        setup, names, index, (probes, confidence), stored = found
+        setup, names, index, (probes, confidence, near), stored = found
         named = built.model_of(folder, setup) if model is None else model
         if stored is None:
             model, origin, resizing = opened(named)
@@ -468,7 +469,7 @@ class Retriever:
         else:
             retriever = cls(None, index, probes, names)
             retriever._stored, retriever._opens = stored, lambda: opened(named)
-        retriever._made_by = folder, setup.get("model_sha256")
+        retriever._made_by, retriever._near = (folder, setup.get("model_sha256")), near
         if stored is None:
             retriever._tell_of_another_model()
         if confidence is not None:
@@ -566,45 +567,68 @@ class Retriever:
         """The judgements of some of the questions."""
         queries, texts = take(queries, rows), texts and [texts[row] for row in rows]
         scores, ids = (part[rows] for part in found)
-        facts = self.facts(queries, texts, judge)
         if judge.confidence is None:
-            return judge(None, None, facts, len(rows))
-        shown = scoring.sign(self.index.similarity) * scores[:, :k]
+            return judge(None, None, self.facts(queries, texts, judge), len(rows))
+        facts = self.facts(queries, texts, judge, ids)
+        shown = scoring.sign(self.index.similarity) * scores
         shown = np.nan_to_num(shown, nan=float(np.finfo(np.float32).min))
         return judge(self.index.scores_of(queries, scores, ids, judge.copies), shown, facts)
 
     def facts(
-        self, queries: dict[str, np.ndarray], texts: Sequence[str] | None, judge: Judge
+        self,
+        queries: dict[str, np.ndarray],
+        texts: Sequence[str] | None,
+        judge: Judge,
+        ids: np.ndarray | None = None,
     ) -> Asked:
         """What a judge asks about questions, a dict of arrays, beside their scores; `texts` is what
-        was embedded, or None for pictures."""
-        asked = Asked(reference=self._reference_scores(queries, judge), means=coordinates(queries))
+        was embedded, or None for pictures, and `ids` `(Q, k)` what was found."""
+        asked = Asked(means=coordinates(queries))
         if texts is None:
             return asked
-        if judge.fits is not None and judge.fits.words is not None:  # it has learnt of words
+        if judge.fits is not None and SHORT in judge.fits.second:  # it has learnt of words
             asked = asked._replace(prior=priors(texts, packaged_bank()))
+        if judge.fits is not None and ids is not None and (near := self.near) is not None:
+            places = np.maximum(self.index.places(ids), 0)  # of what was not found any
+            told = near.of(self.probes.bank, centres(queries), texts, places)
+            asked = asked._replace(near=told)
         if self.reader is None:
             return asked
         words, unknown = unknown_words(self.reader, texts)
         return asked._replace(words=words, unknown=unknown)
 
     @property
+    def near(self) -> Near | None:
+        """What the captioned photos of the model's probes show near each item of the index, in its
+        order; None without such photos, and for a gallery of captions."""
+        bank = None if self.probes is None else self.probes.bank
+        if bank is None or self.side != "images" or not isinstance(self.index, Index):
+            return None
+        with self.index.reading(), self._lock:
+            if self._near is None or len(self._near) != len(self.index):
+                vectors = self.index.item_vectors(np.arange(len(self.index)))
+                self._near = bank.near(vectors[:, : bank.images.shape[1]])
+            return self._near
+
+    def _mended(self, text):
+        """A text without typos, as far as the captions that the model knows tell."""
+        words = getattr(self.reader, "known_words", None)
+        known = getattr(self.reader, "vocabulary", ()) if words is None else words
+        if not known:
+            return text
+        bank = None if self.probes is None else self.probes.bank
+
+        def count(word):
+            found = 0 if bank is None else len(bank.holding(stem(word)))
+            found += len(packaged_bank().photos_with(stem(word)))
+            return found if words is None or word in words else 0
+
+        return mended(text, lambda word: word in known or f"{word}</w>" in known, count)
+
+    @property
     def reader(self) -> Any:
         """What knows words: the model's tokenizer, or what is stored of it; None of vectors."""
         return self.model.tokenizer if self._stored is None else self._stored
-
-    def _reference_scores(self, queries, judge):
-        """The mean of each question's best scores over the probes' own items."""
-        if judge.fits is None or self.probes is None:
-            return None
-        with self._lock:
-            if self._reference is None:
-                items = self.probes.items(direction_of(self.side))
-                ranked = self.index.similarity if self._stored else self.model.similarity
-                self._reference = Index.build(items, ranked, side=self.side)
-            reference = self._reference
-        scores, _ = reference.search(queries, min(REFERENCE, len(reference)))
-        return scoring.sign(reference.similarity) * np.asarray(scores, np.float64).mean(axis=1)
 
     def _answer(self, question, text, scores, ids, judgement):
         there = ids >= 0
@@ -729,6 +753,7 @@ class Retriever:
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
         self._parts.clear()
+        self._near = None
         if self._setup is not None:  # whose parts are of other items now
             folder, setup = self._setup
             self._setup = folder, {k: v for k, v in setup.items() if k != "parts"}
@@ -748,12 +773,14 @@ def _notes(*sentences):
 
 
 def _judging(folder):
-    """The probes and the calibration in the folder of an index, each None where there is none."""
-    probes, calibration = folder / built.PROBES, folder / built.CALIBRATION
-    return (
-        Probes.load(probes) if probes.is_file() else None,
-        Confidence.load(calibration) if calibration.is_file() else None,
+    """The probes, the calibration and `Near` in the folder of an index, each None where there is
+    none."""
+    kinds = (
+        (built.PROBES, Probes.load),
+        (built.CALIBRATION, Confidence.load),
+        (built.NEAR, Near.load),
     )
+    return [load(folder / name) if (folder / name).is_file() else None for name, load in kinds]
 
 
 def _checked_names(names, count):

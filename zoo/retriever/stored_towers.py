@@ -68,8 +68,11 @@ class StoredTowers:
     @functools.cached_property
     def known_words(self) -> frozenset[str] | None:
         """The words that the model's tokenizer tells apart; None where it spells every word."""
-        if self.facts["spells"]:
-            return None
+        return None if self.facts["spells"] else self.vocabulary
+
+    @functools.cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The words and pieces of the model's tokenizer."""
         return frozenset(self["captions"].tokenizer.get_vocab())
 
 

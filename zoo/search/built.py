@@ -30,8 +30,8 @@ from zoo.search.index import Index
 
 SETUP, NAMES, MODEL, SKIPPED = "search.json", "names.json", "model.keras", "skipped.jsonl"
 INDEX, PARTS = "index", "embeddings"
-CALIBRATION, PROBES = "calibration.json", "probes.npz"
-_BESIDE = (NAMES, CALIBRATION, PROBES)  # an index, whose own manifest has its other files
+CALIBRATION, PROBES, NEAR = "calibration.json", "probes.npz", "near.npz"
+_BESIDE = (NAMES, CALIBRATION, PROBES, NEAR)  # an index, whose own manifest has its other files
 
 
 @contextlib.contextmanager

@@ -1,0 +1,89 @@
+"""Captioned photos as a second opinion: neighbours, pseudo-captions and shares of words by hand."""
+
+import numpy as np
+import pytest
+
+from zoo.confidence import Probes
+from zoo.confidence.bank import COLUMNS, NEAREST, SHRINK, WIDTH, Bank, Near
+from zoo.confidence.words import mended, packaged_bank, stem
+from zoo.embeddings.arrays import unit
+from zoo.errors import InputError
+
+PHOTOS, DIM = 60, 8
+
+
+@pytest.fixture(scope="module")
+def bank():
+    rng = np.random.default_rng(0)
+    images, captions = rng.normal(size=(PHOTOS, DIM)), rng.normal(size=(2 * PHOTOS, DIM))
+    texts = [f"a dog beside {'water' if n % 3 else 'two cats'}" for n in range(2 * PHOTOS)]
+    return Bank.of(images, captions, np.arange(2 * PHOTOS) // 2, texts), images, captions
+
+
+def test_what_is_near_says_what_a_photo_shows(bank):
+    bank, images, captions = bank
+    rng = np.random.default_rng(1)
+    items = np.concatenate([rng.normal(size=(30, DIM)), images[:1]])  # the last is in the bank
+    near = bank.near(items)
+    cosines = unit(items) @ unit(bank.images.astype(float)).T
+    cosines[-1, 0] = -1  # a photo tells nothing of itself
+    order = np.argsort(-cosines, axis=1)[:, :NEAREST]
+    assert all(set(row) == set(own) for row, own in zip(near.rows, order, strict=True))
+    weights = np.exp(np.take_along_axis(cosines, order, axis=1) / WIDTH)
+    weights /= weights.sum(axis=1, keepdims=True)
+    means = unit(captions).reshape(PHOTOS, 2, DIM).mean(axis=1)
+    told = np.einsum("nk,nkd->nd", weights, unit(means)[order])
+    assert (np.sum(unit(told) * unit(near.told.astype(float)), axis=1) > 0.99).all()
+
+    query = rng.normal(size=(2, DIM))
+    places = np.array([[3, 30], [0, 7]])
+    found = near.of(bank, query, ["a cat", "dogs in the water"], places)
+    assert found.shape == (2, 2, len(COLUMNS))
+    has_cat = np.zeros(PHOTOS)
+    has_cat[bank.holding("cat")] = 1
+    assert has_cat.sum() == len({n // 2 for n in range(0, 2 * PHOTOS, 3)})
+    share = (weights * has_cat[order]).sum(axis=1)
+    columns = dict(zip(COLUMNS, found[0].T, strict=True))
+    np.testing.assert_allclose(columns["share"], np.log(share[places[0]] + 0.01), atol=0.1)
+    np.testing.assert_allclose(columns["here"], np.log(share.sum() + 0.25), atol=0.05)
+    common = bank.share("cat")
+    ratio = np.log((NEAREST * share + SHRINK * common) / ((NEAREST + SHRINK) * common))
+    np.testing.assert_allclose(columns["words"], ratio[places[0]], atol=0.1)
+    cosines = unit(query) @ unit(told).T
+    np.testing.assert_allclose(columns["told"], cosines[0, places[0]], atol=0.05)
+    assert np.isfinite(near.of(bank, query, ["", "zebra"], places)).all()
+
+
+def test_it_is_small_has_no_words_and_travels(bank, tmp_path):
+    bank = bank[0]
+    near = bank.near(np.random.default_rng(2).normal(size=(50, 320))[:, :DIM])
+    assert sum(x.nbytes for x in near.arrays().values()) / 50 - DIM + 320 <= 1000
+    labels = np.arange(PHOTOS)
+    side = {"mean": np.random.default_rng(3).normal(size=(PHOTOS, DIM))}
+    Probes.of(side, side, labels, labels, bank=bank).save(tmp_path / "probes.npz")
+    assert b"water" not in (tmp_path / "probes.npz").read_bytes()
+    again = Probes.load(tmp_path / "probes.npz").bank
+    for name, values in vars(bank).items():
+        np.testing.assert_array_equal(getattr(again, name), values)
+    np.savez(tmp_path / "near.npz", **near.arrays())
+    np.testing.assert_array_equal(Near.load(tmp_path / "near.npz").told, near.told)
+    np.savez(tmp_path / "near.npz", other=near.told)
+    with pytest.raises(InputError, match="build the index again"):
+        Near.load(tmp_path / "near.npz")
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("gril with sunglases", "girl with sunglasses"),
+        ("Dog runing on the grass", "Dog running on the grass"),
+        ("snowbaord", "snowboard"),
+        ("a saxophone in a cave", "a saxophone in a cave"),  # known words, however rare
+        ("qwxz brrrp", "qwxz brrrp"),
+        ("teh dgo", "teh dgo"),  # too short: most edits are words
+    ],
+)
+def test_typos_are_mended_where_the_word_is_unknown(typed, asked):
+    known = {"girl", "with", "dog", "the", "grass", "saxophone", "cave"}
+    count = lambda word: len(packaged_bank().photos_with(stem(word)))  # noqa: E731
+    assert mended(typed, known.__contains__, count) == asked
