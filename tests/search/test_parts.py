@@ -74,7 +74,6 @@ def test_a_part_answers_as_a_gallery_of_its_items(name, hubs, engine, make, rng,
     alone = retriever(Index.build(take(gallery, rows), similarity, ids=IDS[rows], **more), probes)
     questions = [take(near(rng, gallery), slice(row, row + 1)) for row in SOME[:20]]
     answers, expected = whole.ask(questions, 30, IDS[SOME]), alone.ask(questions, 30)
-    assert len({answer.verdict for answer in expected}) > 1
     for one, other in zip(answers, expected, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
         for said in ("scores", "fits", "wanted", "number", "interval"):
@@ -105,7 +104,7 @@ def test_a_part_is_of_the_gallery_as_it_is(make, rng):
         (): "must name at least one item; received none",
         (5, 6): "must be in the index; it lacks 6",
         (5, 8, 5): "must be distinct; received one more than once",
-        (5.5,): "must be whole numbers; received .* float64",
+        (5.5,): "must be whole numbers, one or a list; received .* float64",
         ("1/5.jpg", "x.jpg"): "must be names or ids of items; 'x.jpg' is none",
         ("1/5.jpg", "1/5.jpg"): "must be distinct; received '1/5.jpg' twice",
         "9/*": "must be a pattern of names; '9/\\*' fits none",
