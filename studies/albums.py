@@ -17,7 +17,7 @@ from scipy.cluster.vq import kmeans2
 from studies.judgments import Judgments
 from studies.people_data import Encoded
 from zoo.cli import OneLineParser, run
-from zoo.confidence import calibrate, fits
+from zoo.confidence import calibrate
 from zoo.embeddings.arrays import centres, take, unit
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.retriever import Retriever
@@ -28,7 +28,6 @@ WAYS = (calibrate.LEAST_KINDS, np.inf)  # kinds of probes from which likeness we
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    fits.ANSWERABLE = 1.0  # of these questions
     data = Encoded.of(options.folder, options.model, "test", options.cache)
     truth, whole = truth_of(data, options.folder), Retriever.build(options.model, data.images)
     seconds, off = [], {"cluster": [], "random": []}
@@ -42,7 +41,7 @@ def main(argv=None):
             queries, texts = take(data.captions, rows), [data.texts[row] for row in rows]
             scores, ids = part.index.search(queries, 20)
             told = part.index.scores_of(queries, scores, ids, judge.copies)
-            asked = part.facts(queries, texts, judge)
+            asked = part.facts(queries, texts, judge, ids)
             said.append(judge.probabilities(told, told.top, asked)["fits"][:, 0].mean())
         true = truth[rows, ids[:, 0]].mean()
         off[kind].append(np.array(said) - true)
