@@ -59,7 +59,6 @@ _OTHERS = (
     (b"8BPS", 0, "PSD"),
 )
 _MEMORY = 2**30  # bytes of a process that decodes for strangers
-_BLOCK = 2**24  # numbers of a picture that are float32 at once
 RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, their defaults
 
 
@@ -136,11 +135,11 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
         picture = picture[top : top + side, left : left + side]
     height, width, channels = picture.shape
     rows, columns = _weights(height, size), _weights(width, size)
-    found = np.zeros((size, width * channels), np.float32)
-    step = max(1, _BLOCK // (width * channels))
-    for start in range(0, height, step):
-        part = picture[start : start + step].reshape(-1, width * channels)
-        found += rows[:, start : start + step] @ part.astype(np.float32)
+    found = np.empty((size, width * channels), np.float32)
+    for row, weights in enumerate(rows):  # each sees a few of the picture's
+        first, last = np.flatnonzero(weights)[[0, -1]]
+        part = picture[first : last + 1].reshape(-1, width * channels)
+        found[row] = weights[first : last + 1] @ part.astype(np.float32)
     found = np.einsum("ow,hwc->hoc", columns, found.reshape(size, width, channels), optimize=True)
     return np.rint(np.clip(found, 0.0, 255.0)).astype(np.uint8)
 
