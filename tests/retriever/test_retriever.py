@@ -1,5 +1,6 @@
 """The whole way of an answer: build, ask, grow, save, load; verdicts with their reasons."""
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -201,9 +202,10 @@ def test_bad_input_is_refused(retriever, call, error, message):
 @pytest.mark.parametrize("side", ["images", "captions"])
 def test_own_pairs_keep_what_the_models_probes_know(side):
     queries, own = ({"mean": np.random.default_rng(n).normal(size=(3, 4))} for n in (0, 1))
-    before = SimpleNamespace(known={"t2i": "known"}, fits={"t2i": "fits"})
+    told = dataclasses.make_dataclass("Told", ["slope", "strangers"])
+    before = SimpleNamespace(known={"t2i": "known"}, fits={"t2i": told(3.0, "of its own items")})
     found = own_probes(side, queries, own, [5, 5, 9], None, before)
-    assert (found.known, found.fits) == (before.known, before.fits)
+    assert (found.known, found.fits) == (before.known, {"t2i": told(3.0, None)})
     asked = found.captions if side == "images" else found.images
     np.testing.assert_allclose(asked["mean"], queries["mean"], rtol=1e-3)
     groups = None if found.caption_images is None else found.caption_images.tolist()
