@@ -1,14 +1,16 @@
-"""Plants errors in the code of the five papers, one at a time, and says which test catches each.
+"""Plants errors in the code, one at a time, and prints which test catches each.
 
-    python -m tools.mutants                     # all of tools/mutants.toml, on the terminal
-    python -m tools.mutants --part 2/6          # every sixth, from the second
-    python -m tools.mutants --only pcme         # those whose paper or file says so
+    python -m tools.mutants                     # all of tools/mutants.toml
+    python -m tools.mutants --only confidence   # those whose file contains this
 
-Works on a copy of the tree in a temporary folder. TensorFlow is imported once, and each error is
-tried in a fork. Exits with 1 if fewer than 95 % are caught, or a test fails without any error.
+Works on copies of the tree in a temporary folder, one per core. TensorFlow is imported once, and
+each error is tried in a fork. Exits with 1 if fewer than 95 % are caught in one of the rooms (the
+packages of `zoo`, and other folders), or if a test fails without an error.
 """
 
 import argparse
+import itertools
+import multiprocessing
 import os
 import resource
 import shutil
@@ -24,77 +26,93 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
 LEAST = 0.95
+_TIMES = itertools.count(1_000_000_000, 10)  # when files were changed
 SECONDS = 180  # of computing, and ten times as many by the clock: then a fork is ended, as caught
 
 
 class Mutant(NamedTuple):
     """One planted error."""
 
-    paper: str  # whose code it is in
     file: str  # of the tree
-    old: str  # what stands there once, and what takes its place
-    new: str  # what stands there once, and what takes its place
     tests: tuple  # files or tests, relative to `tests`, that should catch it
+    old: str  # stands in the file once
+    new: str  # takes its place
+
+    @property
+    def room(self):
+        """The package of `zoo`, or another folder."""
+        first, second = self.file.split("/")[:2]
+        return second if first == "zoo" else first
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
-    number, parts = map(int, options.part.split("/"))
-    mutants = [m for m in read(LIST) if options.only in f"{m.paper} {m.file}"][number - 1 :: parts]
-    survivors, broken, catchers = [], [], []
+    mutants = [mutant for mutant in read(LIST) if options.only in mutant.file]
+    _warm()
+    start, survivors, catchers = time.monotonic(), [], []
+    context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
-        tree = copy_of_tree(Path(folder))
-        _warm()
-        if not options.no_baseline:
-            for tests in sorted({mutant.tests for mutant in mutants}):
-                code, test, _ = tried(tree, tests)
+        queue = context.SimpleQueue()
+        for number in range(options.jobs):
+            queue.put(str(copy_of_tree(Path(folder) / str(number))))
+        with context.Pool(options.jobs, _begin, [queue]) as pool:
+            tests = sorted({test for mutant in mutants for test in mutant.tests})
+            parts = [tests[number :: options.jobs] for number in range(options.jobs)]
+            broken = [one for found in pool.imap(_baseline, filter(None, parts)) for one in found]
+            for test in broken:
+                print(f"fails without an error: {test}", flush=True)
+            tried_all = zip(mutants, pool.imap(_planted, mutants), strict=True)
+            for place, (mutant, (code, tests, seconds)) in enumerate(tried_all, start=1):
+                by = tests[0] if tests else "an error on import, or endless"
+                change = f"{mutant.file}: {_short(mutant.old)} → {_short(mutant.new)}"
+                said = f"caught by {by}" if code else "SURVIVES"
+                print(f"{place} {change}: {said} ({seconds:.0f} s)", flush=True)
                 if code:
-                    broken.append(test or " ".join(tests))
-                    print(f"fails without an error: {broken[-1]}", flush=True)
-        for place, mutant in enumerate(mutants, start=1):
-            path = tree / mutant.file
-            text = path.read_text(encoding="utf-8")
-            path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-            code, test, seconds = tried(tree, mutant.tests)
-            path.write_text(text, encoding="utf-8")
-            said = f"caught by {test or 'an error on import, or endless'}" if code else "SURVIVES"
-            change = f"{_short(mutant.old)} → {_short(mutant.new)}"
-            print(f"{place} {mutant.paper}: {mutant.file}: {change}: {said} ({seconds:.0f} s)")
-            sys.stdout.flush()
-            if code:
-                catchers.append(test.partition("::")[0])
-            else:
-                survivors.append(mutant)
+                    catchers.append(by.partition("::")[0])
+                else:
+                    survivors.append(mutant)
     print(summary(mutants, survivors, catchers))
-    return 1 if broken or len(catchers) < LEAST * len(mutants) else 0
+    print(f"{time.monotonic() - start:.0f} s, {options.jobs} processes")
+    return 1 if broken or min(shares(mutants, survivors).values(), default=1) < LEAST else 0
+
+
+def shares(mutants, survivors):
+    """The share that is caught, by room."""
+    tried, left = Counter(m.room for m in mutants), Counter(m.room for m in survivors)
+    return {room: 1 - left[room] / tried[room] for room in sorted(tried)}
 
 
 def summary(mutants, survivors, catchers):
-    """Lines: caught errors by paper, of all, what survives, and the files that catch most."""
-    tried, left = Counter(m.paper for m in mutants), Counter(m.paper for m in survivors)
-    lines = [f"{paper}: {tried[paper] - left[paper]} of {tried[paper]}" for paper in tried]
-    share = 100 * len(catchers) / max(len(mutants), 1)
-    lines.append(f"{len(catchers)} of {len(mutants)} planted errors are caught ({share:.0f} %)")
+    """Lines: caught errors by room, of all, what survives, and the files that catch most."""
+    tried, lines = Counter(m.room for m in mutants), []
+    for room, share in shares(mutants, survivors).items():
+        lines.append(f"{room}: {round(share * tried[room])} of {tried[room]} ({share:.0%})")
+    share = len(catchers) / max(len(mutants), 1)
+    lines.append(f"{len(catchers)} of {len(mutants)} planted errors are caught ({share:.0%})")
     lines += [f"survives: {m.file}: {_short(m.old)} → {_short(m.new)}" for m in survivors]
-    most = [f"{file or 'import'} {count}" for file, count in Counter(catchers).most_common(8)]
+    most = [f"{file} {count}" for file, count in Counter(catchers).most_common(8)]
     return "\n".join([*lines, f"caught most: {', '.join(most)}"])
 
 
 def read(path):
-    """The list of planted errors."""
-    mutants = []
-    for entry in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
-        mutant = Mutant(**{**entry, "tests": tuple(entry["tests"])})
-        found = (ROOT / mutant.file).read_text(encoding="utf-8").count(mutant.old)
-        if found != 1:
-            raise ValueError(f"{path.name}: {mutant.file} has {mutant.old!r} {found} times, not 1")
-        mutants.append(mutant)
+    """The list of planted errors. Raises ValueError with all whose place is not there once."""
+    mutants, gone = [], []
+    for file, by_tests in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        for tests, changes in by_tests.items():
+            for old, new in changes:
+                if text.count(old) != 1:
+                    gone.append(f"{file} has {old!r} {text.count(old)} times")
+                mutants.append(Mutant(file, tuple(tests.split()), old, new))
+    if gone:
+        raise ValueError(f"{path.name}: {'; '.join(gone)}")
     return mutants
 
 
 def copy_of_tree(folder):
     """The tracked files in a folder of their own, beside the data of tests."""
     tree = folder / "main"
+    tree.mkdir(parents=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
     ).stdout
@@ -108,58 +126,84 @@ def copy_of_tree(folder):
     return tree
 
 
-def tried(tree, tests):
-    """Runs tests in a fork: whether one fails, its name, and the seconds it took."""
-    start = time.monotonic()
+def _begin(queue):
+    global _TREE
+    _TREE = Path(queue.get())
+
+
+def _baseline(tests):
+    return tried(_TREE, tests, every=True)[1]
+
+
+def _planted(mutant):
+    path = _TREE / mutant.file
+    text = path.read_text(encoding="utf-8")
+    try:
+        _write(path, text.replace(mutant.old, mutant.new))
+        return tried(_TREE, mutant.tests)
+    finally:
+        _write(path, text)
+
+
+def _write(path, text):
+    """Writes a file whose compiled form is of no other: each time is later than the last one."""
+    path.write_text(text, encoding="utf-8")
+    later = next(_TIMES)
+    os.utime(path, (later, later))
+
+
+def tried(tree, tests, every=False):
+    """Runs tests in a fork, until one fails or `every` one: whether one fails, those that do, and
+    the seconds it took."""
+    start, times = time.monotonic(), 100 if every else 1
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
-        _in_child(tree, tests, writing)
+        _in_child(tree, tests, writing, times, [] if every else ["-x"])
     os.close(writing)
     code = None
-    while code is None and time.monotonic() - start < 10 * SECONDS:
+    while code is None and time.monotonic() - start < 10 * SECONDS * times:
         done, status = os.waitpid(child, os.WNOHANG)
         code = os.waitstatus_to_exitcode(status) if done else None
-        time.sleep(0.1)
+        time.sleep(0.05)
     if code is None:
         os.kill(child, 9)
         os.waitpid(child, 0)
         code = 1
     with os.fdopen(reading, encoding="utf-8") as pipe:
-        test = pipe.read()
-    return code, test, time.monotonic() - start
+        failed = pipe.read().splitlines()
+    return code, failed or ["no test ran"] * (code and every), time.monotonic() - start
 
 
 class _Failures:
-    """A plugin of pytest that says which test failed first."""
+    """A plugin of pytest that says which tests failed."""
 
     def __init__(self, writing):
         self.writing = writing
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            os.write(self.writing, report.nodeid.encode())
+            os.write(self.writing, f"{report.nodeid}\n".encode())
 
 
-def _in_child(tree, tests, writing):
+def _in_child(tree, tests, writing, times, more):
     import pytest
 
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (times * SECONDS,) * 2)
     os.chdir(tree)
     sys.path[:] = [str(tree), *(path for path in sys.path if Path(path or ".") != ROOT)]
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    flags = ["-q", "-x", "-p", "no:cacheprovider", "--rootdir", str(tree)]
+    flags = ["-q", *more, "-n", "0", "-p", "no:cacheprovider", "--rootdir", str(tree)]
     code = pytest.main([*flags, *(f"tests/{test}" for test in tests)], plugins=[_Failures(writing)])
     os._exit(int(code))
 
 
 def _warm():
     """What every fork would import, but for the code of the tree."""
-    sys.dont_write_bytecode = True
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = False
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import keras  # noqa: F401
     import matplotlib.pyplot  # noqa: F401
@@ -174,9 +218,8 @@ def _short(text):
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("--part", default="1/1", help="which of how many parts; default: 1/1")
-    parser.add_argument("--only", default="", help="text that the paper or the file must contain")
-    parser.add_argument("--no-baseline", action="store_true", help="do not run the tests as is")
+    parser.add_argument("--only", default="", help="text that the file must contain")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once")
     return parser
 
 
