@@ -6,7 +6,6 @@ from typing import TypedDict
 from demo import answers, limits
 from demo.answers import Answer, Everything
 from zoo.confidence.judge import FIT
-from zoo.retriever.preambles import as_asked
 
 _MOST = 10 * limits.MAX_RESULTS  # of a list of all that fits
 
@@ -52,7 +51,7 @@ class Service:
         self._part(similarity, among)
         gallery = self.gallery
         # Stored captions are known by their own words, and there is nothing to take off them.
-        asked = as_asked(caption) if gallery.reads_words else caption
+        asked = gallery.asker.as_asked(caption) if gallery.reads_words else caption
         query = gallery.of_words([asked])
         (judgement,) = gallery.judge("captions", query, [asked], similarity, results, among)
         found = answers.search(gallery, query, "images", judgement, similarity, results, among)

@@ -136,7 +136,7 @@ def test_short_questions_are_told_truly_and_common_words_are_not_declined(found,
     true = np.array([[set(stems(text)) <= one for one in held] for text in asked])
     true = np.take_along_axis(true, order, axis=1)
     assert said.mean() == pytest.approx(true.mean(), rel=0.25)
-    assert abs(said[:, 0].mean() - true[:, 0].mean()) < 0.25
+    assert 2 * said.mean() < said[:, 0].mean() < true[:, 0].mean() + 0.05
     assert np.corrcoef(said.sum(axis=1), true.sum(axis=1))[0, 1] > 0.7
     assert np.mean(said[: len(NOUNS), 0] < fits.below[SHORT]) <= 0.15
 
@@ -156,7 +156,7 @@ def test_trials_are_of_several_sizes_and_say_what_is_true(found):
         assert [trial.size for trial in trials] == [50 * per_photo, 100 * per_photo]
         for trial in trials:
             assert trial.probability.shape[1] == 20
-            assert len(trial.probability) % trial.asked == 0
+            assert trial.asked <= 0.95 * trial.size  # of some what fits was taken out
             said, true = (x.astype(float)[:, 1:].mean() for x in (trial.probability, trial.fit))
             assert abs(said - true) < 0.05
     assert found["t2i"].cut(0.5, 100) is not None

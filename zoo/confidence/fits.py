@@ -41,7 +41,7 @@ class Trial:
     size: int  # number of items
     probability: np.ndarray  # (Q, R), that each of the best R results fits
     fit: np.ndarray  # (Q, R), whether it does: 0 or 1, or by an oracle a probability
-    asked: int  # questions per gallery; of several galleries Q is a multiple of it
+    asked: int  # questions per gallery, on average
 
     def __post_init__(self):
         if self.probability.ndim != 2 or self.probability.shape != self.fit.shape:

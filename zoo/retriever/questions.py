@@ -9,7 +9,6 @@ import numpy as np
 
 from zoo.embeddings.arrays import as_arrays, as_rows, joined, length
 from zoo.files.decoding import SUFFIXES
-from zoo.retriever.preambles import as_asked
 
 
 class Questions(NamedTuple):
@@ -26,10 +25,10 @@ def embedded(
     questions: Sequence[Any],
     tower: Callable[[str], Any],
     side: str,
-    mend: Callable[[str], str] = str,
+    as_asked: Callable[[str], str],
 ) -> Questions:
-    """Questions of one kind, embedded by `tower(side)`, texts after `mend`; a ValueError if they
-    are of several kinds, or no embeddings."""
+    """Questions of one kind, embedded by `tower(side)`, of texts what `as_asked` makes of them; a
+    ValueError if they are of several kinds, or no embeddings."""
     kinds = {_kind_of(question) for question in questions}
     if len(kinds) > 1:
         raise ValueError(f"questions must be of one kind; received {' and '.join(kinds)}")
@@ -37,7 +36,7 @@ def embedded(
     if kind == "text":
         for question in questions:
             check_text(question)
-        texts = [mend(as_asked(question)) for question in questions]
+        texts = [as_asked(question) for question in questions]
         return Questions(tower("captions").of_texts(texts), "captions", questions, texts)
     if kind != "embedding":
         called = [str(one) if kind == "file" else "a picture" for one in questions]

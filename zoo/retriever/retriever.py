@@ -33,6 +33,7 @@ from zoo.retriever.parts import (
     probes_from,
     training_note,
 )
+from zoo.retriever.preambles import as_asked
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.search import Hub, Index, built, hubness, hubs, scoring
@@ -265,7 +266,7 @@ class Retriever:
         questions = question if is_many else [question]
         if not questions:
             return []
-        asked = embedded(questions, self.tower, _OTHER[self.side], self._mended)
+        asked = embedded(questions, self.tower, _OTHER[self.side], self.as_asked)
         with self.index.reading():
             if not len(self.index):
                 raise ValueError("the gallery is empty: there is nothing to ask")
@@ -308,7 +309,7 @@ class Retriever:
             raise ValueError(f"`least` must be in (0, 1]; received {least}")
         if among is not None:
             return self.part(among).all(question, by, offset, limit, least)
-        asked = embedded([question], self.tower, _OTHER[self.side], self._mended)
+        asked = embedded([question], self.tower, _OTHER[self.side], self.as_asked)
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
         with self.index.reading():
@@ -610,8 +611,10 @@ class Retriever:
                 self._near = bank.near(vectors[:, : bank.images.shape[1]])
             return self._near
 
-    def _mended(self, text):
-        """A text without typos, as far as the captions that the model knows tell."""
+    def as_asked(self, text: str) -> str:
+        """A question as the model is asked it: `zoo.retriever.preambles.as_asked`, and without
+        typos as far as the captions that the model knows tell."""
+        text = as_asked(text)
         words = getattr(self.reader, "known_words", None)
         known = getattr(self.reader, "vocabulary", ()) if words is None else words
         if not known:
