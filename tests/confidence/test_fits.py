@@ -1,5 +1,7 @@
 """Whether results fit: ρ by hand, its sum over a gallery, certified cut-offs, second opinions."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -111,6 +113,9 @@ def test_what_fits_is_learnt_of_photos_like_the_gallery_s():
     high, low = (known.near(np.where(np.arange(20) < 10, 1.0, w)) for w in (1e-9, 1e9))
     assert [one.sentence[1] for one in (high, low)] == pytest.approx([12.5, 9.5], abs=0.01)
     assert high.sentence[0] == known.sentence[0]
+    learnt = dataclasses.replace(known, below={"first": 0.2, "short": 0.1})
+    assert learnt.near(np.ones(20)).below == learnt.below
+    assert learnt.near(np.arange(20) < 2).below == {"short": 0.1}  # of one kind
     for likeness in (None, np.ones(19)):  # of other probes
         assert known.near(likeness) is known
 

@@ -25,6 +25,7 @@ READS = {
 }
 PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.01}
 _ODDS = 12.0  # the greatest log odds that are told apart
+ALBUM = 0.4  # share of the probes' items that these are worth, below which a gallery is of one kind
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
 REACH = 6.0  # standard deviations below the mean that count
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
@@ -133,7 +134,14 @@ class Fits:
         slope, bias = self.sentence
         line = Logistic(np.zeros(1), np.ones(1), np.array([slope]), bias)
         shift = line.missing_bias(known.score[:, None], known.fit, likeness[known.item])
-        return dataclasses.replace(self, sentence=np.array([slope, bias + shift]))
+        local = dataclasses.replace(self, sentence=np.array([slope, bias + shift]))
+        worth = likeness.sum() ** 2 / np.square(likeness).sum()
+        if worth >= ALBUM * known.items:
+            return local
+        # What the second opinion of sentences has learnt, and certificates, are of mixed galleries.
+        kept = [{k: v for k, v in one.items() if k == SHORT} for one in (self.second, self.below)]
+        told = {"second": kept[0], "below": kept[1], "trials": (), "most": self.ceiling}
+        return dataclasses.replace(local, **told)
 
     def others(self, scores):
         """ρ, how likely items fit that are not the wanted one, shaped as `scores`; at most
