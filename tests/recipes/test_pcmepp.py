@@ -79,8 +79,9 @@ def test_the_first_logits_with_variance_are_those_of_the_means():
 def test_the_table_is_that_of_the_runs(finished, tmp_path, capsys):
     shutil.copytree(finished.path, tmp_path / "pcmepp-seed-0")
     pcmepp_table.main([f"--out={tmp_path}", "--no-run"])
-    header, _, *rows = (tmp_path / "table.md").read_text().splitlines()
+    header, _, *rows, _, missing = (tmp_path / "table.md").read_text().splitlines()
     assert len(rows) == 1, "only PCME++ is there"
+    assert missing.startswith("Missing: PCME++ (seed 1, 2); μ only (seed 0, 1, 2);")
     names, values = ([cell.strip() for cell in line.split("|")] for line in (header, rows[0]))
     cells = dict(zip(names, values, strict=True))
     csd = finished.metrics["retrieval"]["csd"]
