@@ -101,7 +101,8 @@ def test_held_out_probes_are_judged_by_fits_that_have_not_seen_them(probes, monk
         return learnt[-1][0]
 
     monkeypatch.setattr(calibrate, "Logistic", types.SimpleNamespace(fit=noted))
-    monkeypatch.setattr(calibrate, "fitted", Memory)
+    fits = iter([calibrate.fitted])  # of all that teach; then of each part of them
+    monkeypatch.setattr(calibrate, "fitted", lambda *given: next(fits, Memory)(*given))
     monkeypatch.setattr(calibrate, "deviation", lambda unseen, *_: told.append(unseen) or 0.1)
     own, queries = probes
     seen = calibrate_on(Index.build(world(2, 400)[0], "cosine"), queries, own).in_gallery

@@ -36,7 +36,7 @@ def make(gaussians, sets):
 
 
 def near(rng, items):
-    noisy = {"mean": 0.4, "elements": 0.8}
+    noisy = {"mean": 0.4, "elements": 1.6}
     return {
         name: (x + noisy.get(name, 0) * rng.normal(size=x.shape)).astype("float32")
         for name, x in items.items()
