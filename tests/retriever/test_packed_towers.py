@@ -75,7 +75,7 @@ def test_damaged_ones_are_made_again(packed, tmp_path, damage, monkeypatch):
     path = tmp_path / packed_towers.FILE
     path.write_bytes(whole[:-200] if damage == "cut" else whole)
     if damage == "other data":
-        monkeypatch.setattr(packed_towers, "_write_data", lambda path, *_: path.write_bytes(b"0"))
+        monkeypatch.setattr(packed_towers, "_write_data", lambda file, *_: file.write(b"0"))
     if damage == "other numbers":
         monkeypatch.setattr(packed_towers, "TOLERANCE", -1)
     monkeypatch.setattr(packed_towers, "preset_folder", lambda _: tmp_path)

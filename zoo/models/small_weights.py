@@ -22,7 +22,7 @@ def shrink(path: str | os.PathLike, int8: bool = False) -> None:
     def narrowed(name, values, scales):
         if values.ndim < 2 or values.dtype != np.float32:
             return values
-        if int8 and values.ndim < 4 and values.size >= LEAST:
+        if int8 and values.size >= LEAST:
             levels, steps = to_int8(values)
             scales.create_dataset(name, data=steps)
             return levels
@@ -58,9 +58,11 @@ def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
 
 def to_int8(values):
     """`(levels, steps)`, int8 and float16, whose product is about `values`; what is such a product
-    is exact. A kernel has steps for all but its first axis, a table of vectors one per row."""
+    is exact. A matrix has steps for all but its first axis, a table of vectors one per row, a
+    convolution one per output channel."""
     by_row = values.ndim == 2 and values.shape[0] > 8 * values.shape[1]  # a table of vectors
-    largest = np.abs(values).max(axis=-1 if by_row else 0, keepdims=True)
+    axes = (0, 1, 2) if values.ndim == 4 else -1 if by_row else 0
+    largest = np.abs(values).max(axis=axes, keepdims=True)
     steps = np.maximum((largest / _LEVELS).astype(np.float16), np.finfo(np.float16).tiny)
     # The largest weight may lack a part of a step, by which what was int8 stays as it is.
     levels = np.rint(values / steps.astype(np.float32))

@@ -29,7 +29,8 @@ _FACTS, _EXPECTED = "facts.json", "expected.npz"
 def pack(folder: Path, model: Any, facts: dict[str, Any], out: Path) -> None:
     """Packs towers that `write_towers` has written into a folder, with the facts of their sides."""
     onnx = require("onnx", extra="search")
-    places = {_hash(weights): n for n, weights in enumerate(model.get_weights())}
+    stored_weights = model.get_weights()
+    places = {_hash(weights): n for n, weights in enumerate(stored_weights)}
     found = {"version": VERSION, "weights": weights_sha256(model), "sides": facts, "data": {}}
     expected = {}
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -46,11 +47,14 @@ def pack(folder: Path, model: Any, facts: dict[str, Any], out: Path) -> None:
                 if stored:
                     start = int(stored["offset"])
                     values = data[start : start + int(stored["length"])]
-                    place = places.get(_hash(values))
-                    entries.append((start, place))
+                    place, kept = places.get(_hash(values)), b""
                     if place is None:  # none of the model's: made of them
-                        archive.writestr(f"{side}-{start}", values)
-            found["data"][side] = {"weights": entries, "sha256": _hash(data)}
+                        rows = np.frombuffer(values, np.float32).reshape(tensor.dims)
+                        place, kept = _scaled(rows, stored_weights)
+                        archive.writestr(f"{side}-{start}", kept)
+                    entries.append((start, place, bool(kept)))
+            digest = _write_data(io.BytesIO(), archive, side, model, entries)
+            found["data"][side] = {"weights": entries, "sha256": digest}
             archive.write(folder / one["file"], one["file"])
         if (folder / TOKENIZER).is_file():
             archive.write(folder / TOKENIZER, TOKENIZER)
@@ -87,7 +91,9 @@ def _unpacked(path, model, resizing, out):
                 archive.extract(one["file"], out)
                 data = (out / one["file"]).with_suffix(".data")
                 stored = facts["data"][side]
-                if _write_data(data, archive, side, model, stored["weights"]) != stored["sha256"]:
+                with open(data, "wb") as file:
+                    digest = _write_data(file, archive, side, model, stored["weights"])
+                if digest != stored["sha256"]:
                     return None
                 found = embedded(StoredTower(out, side, one), one.get("size"))
                 own = {key: rows for key, rows in expected.items() if key.startswith(f"{side}/")}
@@ -126,19 +132,47 @@ def _fits(facts, model, resizing):
     )
 
 
-def _write_data(path, archive, side, model, entries):
+def _scaled(values, weights):
+    """`(place, factors)` of the convolution whose kernel, times a factor per output channel, is
+    about `values`: the converter multiplies a BatchNorm into it. `(None, values)` where none is."""
+    for place, kernel in enumerate(weights if values.ndim == 4 else ()):
+        kernel = _turned(kernel)
+        if kernel.shape != values.shape:
+            continue
+        wide = kernel.astype(np.float64)
+        factors = (values * wide).sum((1, 2, 3)) / np.square(wide).sum((1, 2, 3)).clip(1e-30)
+        factors = factors.astype(np.float32)
+        error = np.abs(_times(kernel, factors) - values).max()
+        if error <= 1e-6 * np.abs(values).max():
+            return place, factors.tobytes()
+    return None, values.tobytes()
+
+
+def _turned(kernel):
+    """A kernel with its axes as ONNX has them; depthwise ones have one column per channel."""
+    if kernel.ndim != 4:
+        return kernel
+    return kernel.transpose((2, 3, 0, 1) if kernel.shape[-1] == 1 else (3, 2, 0, 1))
+
+
+def _times(kernel, factors):
+    return np.ascontiguousarray(kernel * factors.reshape(-1, 1, 1, 1))
+
+
+def _write_data(file, archive, side, model, entries):
     """Writes the file beside a graph, each weight at its place; the hash of it."""
     digest, end = hashlib.sha256(), 0
-    with open(path, "wb") as file:
-        for start, place in sorted(entries):
-            if place is None:
-                values = archive.read(f"{side}-{start}")
-            else:
-                values = keras.ops.convert_to_numpy(model.weights[place]).tobytes()
-            for part in (bytes(start - end), values):
-                digest.update(part)
-                file.write(part)
-            end = start + len(values)
+    for start, place, is_made in sorted(entries):
+        values = archive.read(f"{side}-{start}") if is_made else b""
+        if place is not None:
+            weights = keras.ops.convert_to_numpy(model.weights[place])
+            if is_made:
+                weights = _times(_turned(weights), np.frombuffer(values, np.float32))
+            values = weights.tobytes()
+        for part in (bytes(start - end), values):
+            digest.update(part)
+            file.write(part)
+        end = start + len(values)
     return digest.hexdigest()
 
 
