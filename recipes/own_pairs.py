@@ -18,10 +18,11 @@
 
 A pretrained network of ImageNet reads the pictures and a pretrained MiniLM the captions, once; both
 stay as they are. Linear maps of their stored vectors then learn to match (InfoNCE), and after that
-how sure each is (probabilistic embeddings, PFE). MiniLM is that of the packaged preset
-`photos_pfe`, so nothing is fetched. With `--model` the points are those of CLIP, SigLIP or another
-model of points as they are, and the variances alone are learnt. A tenth of the pictures is for
-validation and a tenth for the test, or what a column `split` says.
+how sure each is (probabilistic embeddings, PFE). The networks are those of the packaged preset
+`photos_pfe`, so nothing is fetched; its maps are the start, and the mean of them and of what was
+learnt that ranks the validation photos best is kept. With `--model` the points are those of CLIP,
+SigLIP or another model of points as they are, and the variances alone are learnt. A tenth of the
+pictures is for validation and a tenth for the test, or what a column `split` says.
 """
 
 import dataclasses
@@ -59,10 +60,15 @@ from zoo.models.points import frozen_points
 import keras
 import numpy as np
 
-PRESET, PACKAGED_NETWORK = "photos_pfe", "mobilenet_v2"
+PRESET = "photos_pfe"
 # Layers whose maps are pooled beside the last: they say where and of what, which the last forgets.
-LAYERS = {"mobilenet_v2": tuple(f"block_{n}_expand_relu" for n in (3, 6, 10, 13, 14, 15, 16))}
+LAYERS = {
+    "mobilenet_v2": tuple(f"block_{n}_expand_relu" for n in (3, 6, 10, 13, 14, 15, 16)),
+    "efficientnet_lite2": encoders.stage_layers(),
+}
 PHASES = ("points", "variances")
+HEADS = ("unit_variance_of_features", "embedding")  # what a tower learns over a frozen network
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the maps learnt here, the rest is the preset's
 GRU = ("--text=gru", "--start-from")  # of `own_pairs_gru.py`
 
 
@@ -83,12 +89,13 @@ class Settings(training.RetrievalSettings):
         "MiniLM, out of the preset photos_pfe",
     )
     backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
-        None, "image network, frozen; default: what the weights are named after, or mobilenet_v2"
+        None,
+        "image network, frozen; default: what the weights are named after, or those of photos_pfe",
     )
     image_weights: str | None = setting(
         None,
-        "a local .h5, .npz or .safetensors file; imagenet, fetched once; or none; default: of "
-        "mobilenet_v2 those in the preset photos_pfe, else imagenet",
+        "a local .h5, .npz or .safetensors file; imagenet, fetched once; or none; default: "
+        "imagenet, without --backbone those in the preset photos_pfe",
     )
     image_dir: Path | None = setting(
         None, "folder of the pictures; default: found at or below --data-dir"
@@ -102,12 +109,12 @@ class Settings(training.RetrievalSettings):
         0.1, "images for validation and for the test each, without a column split"
     )
     max_words: int = setting(32, "word pieces read per caption")
-    dim: int = setting(256, "dimensions of the embedding")
-    image_size: int = setting(256, "side in pixels")
+    dim: int = setting(320, "dimensions of the embedding; 320, as the preset has, starts from it")
+    image_size: int = setting(240, "side in pixels")
     resize: Literal[RESIZES] = differs("stretch")
     batch_size: int = setting(512, "pairs per batch")
-    drop_rate: float = setting(0.7, "share of a picture's channels that a step leaves out")
-    caption_drop_rate: float = setting(0.2, "share of a caption's channels that a step leaves out")
+    drop_rate: float = setting(0.85, "share of a picture's channels that a step leaves out")
+    caption_drop_rate: float = setting(0.3, "share of a caption's channels that a step leaves out")
     temperature: float = setting(0.05, "initial temperature of the softmax")
     learning_rate: float = setting(1e-3, "peak learning rate of Adam, with cosine decay")
     epochs: int = setting(10, "epochs that train the points", smoke=1)
@@ -216,6 +223,9 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
         with run.replicas():
             epochs = settings.epochs if points is None else 0
             points = points or build(settings, *(networks or own_networks)(settings))
+            first = None
+            if networks is None and epochs and reads_packaged(settings):
+                first = maps_of_preset(points)
             gaussians = models.pfe(
                 points,
                 regularization=settings.regularization,
@@ -226,7 +236,7 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
             run.read_features(*(stored(split, points) for split in splits))
             prepare(run)
             encoded = time.process_time()
-            fit(settings, run, points, epochs)
+            fit(settings, run, points, epochs, first)
         cost = {
             "cpu_seconds_encoding": encoded - start,
             "cpu_seconds_training": time.process_time() - encoded,
@@ -263,8 +273,7 @@ def own_networks(settings):
         InputError: if weights are not there, or the preset reads captions of another length.
     """
     preset = None
-    name = settings.backbone or encoders.backbone_of_file(settings.image_weights) or "mobilenet_v2"
-    packaged = settings.image_weights is None and name == PACKAGED_NETWORK
+    packaged = settings.image_weights is None and settings.backbone is None
     if settings.text_weights is None or (packaged and PRESET in models.list_presets()):
         preset = packaged_networks(settings)
     if settings.text_weights is None:
@@ -274,6 +283,7 @@ def own_networks(settings):
         tokenizer = read_bert_tokenizer(settings.text_weights, settings.max_words)
     if packaged and preset is not None:
         return preset.image_encoder.get_layer("backbone"), sentences, tokenizer
+    name = settings.backbone or encoders.backbone_of_file(settings.image_weights) or "mobilenet_v2"
     weights = "imagenet" if settings.image_weights is None else settings.image_weights
     weights = None if name in encoders.FROM_SCRATCH and weights == "imagenet" else weights
     network = encoders.convolutional(name, settings.image_size, weights, trainable=False)
@@ -308,8 +318,8 @@ def packaged_networks(settings):
 
 def reads_packaged(settings):
     """Whether a run stores the vectors of the preset's own networks."""
-    named = settings.image_weights, settings.text_weights, settings.model
-    return named == (None, None, None) and settings.backbone in (None, PACKAGED_NETWORK)
+    named = settings.image_weights, settings.text_weights, settings.model, settings.backbone
+    return named == (None,) * 4
 
 
 def is_new_to_preset(run):
@@ -324,12 +334,17 @@ def recall_of_preset(run):
 
     It reads the vectors that the run has stored, so that asking costs a second.
     """
-    preset, test = models.from_preset(PRESET), run.test
-    found = evaluation.encode(run.reader(preset), test.records, test.source)
-    pairs = metrics.PairwiseSimilarity(found.images, found.captions, preset.similarity)
-    owners = test.records.caption_image
-    relevance = metrics.LabelRelevance(np.arange(test.records.num_images), owners)
-    return metrics.evaluate_retrieval(pairs, relevance)["t2i_recall@1"]
+    return recalls(run.reader(models.from_preset(PRESET)), run.test)["t2i_recall@1"]
+
+
+def recalls(heads, split):
+    """Recalls of heads on a split of stored vectors, in percent."""
+    found = evaluation.encode(heads, split.records, split.source)
+    pairs = metrics.PairwiseSimilarity(found.images, found.captions, heads.similarity)
+    owners = split.records.caption_image
+    relevance = metrics.LabelRelevance(np.arange(split.records.num_images), owners)
+    found = metrics.evaluate_retrieval(pairs, relevance)
+    return {name: value for name, value in found.items() if "recall" in name}
 
 
 def stored(split, model):
@@ -344,8 +359,41 @@ def stored(split, model):
     return dataclasses.replace(split, records=records, source=pictures)
 
 
-def fit(settings, run, points, epochs):
-    """The points alone, then the variances of the frozen points, which lose nothing by it."""
+def maps_of_preset(points):
+    """The maps of the preset, which become those of `points`; None if they are of other widths."""
+    preset = models.from_preset(PRESET)
+    own, start = maps(points), [weight.numpy() for weight in maps(preset)]
+    if [weight.shape for weight in own] != [weight.shape for weight in start]:
+        return None
+    for weight, value in zip(own, start, strict=True):
+        weight.assign(value)
+    return start
+
+
+def maps(model):
+    """The weights of both towers' heads."""
+    towers = model.image_encoder, model.caption_encoder
+    return [weight for t in towers for name in HEADS for weight in t.get_layer(name).weights]
+
+
+def keep_best_mean(run, heads, start):
+    """Sets maps to the mean of the preset's and those learnt that ranks the validation best."""
+    own = maps(heads)
+    learnt = [weight.numpy() for weight in own]
+
+    def ranked(share):
+        for weight, first, last in zip(own, start, learnt, strict=True):
+            weight.assign((1 - share) * first + share * last)
+        return sum(recalls(heads, run.validation).values())
+
+    share = max(SHARES, key=ranked)
+    ranked(share)
+    print(f"maps: {share:.0%} learnt from these photos, the rest from {PRESET}")
+
+
+def fit(settings, run, points, epochs, start=None):
+    """The points alone, then the variances of the frozen points, which lose nothing by it. With the
+    maps of the preset as the `start`, the best mean of both is kept."""
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
     rate = training.cosine_decay_after_a_twentieth
@@ -353,6 +401,8 @@ def fit(settings, run, points, epochs):
     def asked_for():  # a variance is of the point that will be asked for
         for tower in towers:
             tower.get_layer("dropout").rate = 0.0
+        if start is not None:
+            keep_best_mean(run, heads, start)
 
     phases = [
         training.Phase(

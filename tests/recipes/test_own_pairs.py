@@ -100,6 +100,24 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
+@pytest.mark.parametrize("learnt_here", [False, True])
+def test_the_better_of_the_preset_s_maps_and_those_learnt_is_kept(finished, learnt_here):
+    out, model = finished[0], zoo.from_preset(finished[0])
+    data = RunFolder.existing(out).data
+    splits = [own_pairs.stored(zoo.data.open(data, name), model) for name in ("train", "test")]
+    run = zoo.training.Run(RunFolder.existing(out))
+    run.read_features(*splits, splits[1])
+    weights = own_pairs.maps(model)
+    good = [weight.numpy() for weight in weights]
+    rng = np.random.default_rng(0)
+    bad = [rng.uniform(0.1, 1, values.shape) for values in good]
+    for weight, values in zip(weights, good if learnt_here else bad, strict=True):
+        weight.assign(values)
+    expected = own_pairs.recalls(run.reader(zoo.from_preset(out)), splits[1])
+    own_pairs.keep_best_mean(run, run.reader(model), bad if learnt_here else good)
+    assert sum(own_pairs.recalls(run.reader(model), splits[1]).values()) >= sum(expected.values())
+
+
 @pytest.mark.usefixtures("one_eagerly")
 def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp_path):
     tokenizer = zoo.data.read_bert_tokenizer(minilm, 10)

@@ -21,7 +21,7 @@ from zoo.encoders.gaussian_towers import (
     pooled_caption_encoder,
     pooled_image_encoder,
 )
-from zoo.encoders.image_features import image_features, mean_and_max
+from zoo.encoders.image_features import image_features, mean_and_max, side_by_side
 from zoo.encoders.open_clip import open_clip_image, open_clip_text
 from zoo.encoders.point_towers import (
     hub_caption_encoder,
@@ -31,7 +31,7 @@ from zoo.encoders.point_towers import (
     sentence_caption_encoder,
     vector_encoder,
 )
-from zoo.encoders.sentence import sentence_encoder, sentences
+from zoo.encoders.sentence import sentence_encoder, sentences, with_trainable_blocks
 from zoo.encoders.set_towers import (
     map_size,
     region_token_encoder,
@@ -78,10 +78,12 @@ __all__ = [
     "sentences",
     "set_caption_encoder",
     "set_image_encoder",
+    "side_by_side",
     "stage_layers",
     "torchvision_backbone",
     "vector_encoder",
     "vectors",
     "with_attention",
+    "with_trainable_blocks",
     "word_token_encoder",
 ]

@@ -94,3 +94,41 @@ def mean_and_max(backbone: keras.Model, layers: Sequence[str] = ()) -> keras.Mod
     model = keras.Model(images, ops.concatenate(pooled, axis=-1), name="backbone")
     model.trainable = backbone.trainable
     return model
+
+
+def side_by_side(*backbones: keras.Model) -> keras.Model:
+    """Several networks of one picture size as one: their vectors, one after the other.
+
+    ```python
+    networks = [
+        zoo.encoders.mean_and_max(zoo.encoders.convolutional(name, 240, trainable=False))
+        for name in ("mobilenet_v2", "efficientnet_lite2")
+    ]
+    zoo.encoders.side_by_side(*networks)  # to (batch, 2 · (1280 + 1280))
+    ```
+
+    Args:
+        backbones: models from images of the same size to one vector each, see `mean_and_max`.
+
+    Returns:
+        A Functional `keras.Model` named `"backbone"` from images to one vector `(batch, sum of the
+        widths)`. Its layers `"backbone_0"`, `"backbone_1"`, … are the networks.
+
+    Raises:
+        ValueError: if there are no networks, or they take images of different sizes.
+
+    Reference: Vilalta et al., "Full-Network Embedding in a Multimodal Embedding Pipeline", 2017,
+        for features of one picture side by side.
+    """
+    sizes = {backbone.input_shape[1:] for backbone in backbones}
+    if len(sizes) != 1:
+        raise ValueError(f"`backbones` must take images of one size; received {sorted(sizes)}")
+    images = keras.Input(sizes.pop(), dtype=backbones[0].input.dtype, name="images")
+    vectors = []
+    for number, backbone in enumerate(backbones):
+        renamed = keras.Model(backbone.input, backbone.output, name=f"backbone_{number}")
+        renamed.trainable = backbone.trainable
+        vectors.append(renamed(images))
+    model = keras.Model(images, ops.concatenate(vectors, axis=-1), name="backbone")
+    model.trainable = any(backbone.trainable for backbone in backbones)
+    return model

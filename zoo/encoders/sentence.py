@@ -126,9 +126,50 @@ def sentences_of(
 ) -> keras.Model:
     """`sentences` with the weights of a model that has KerasHub's layers of a `BertBackbone`. What
     it returns is made of layers of Keras and of this package, so it loads without KerasHub."""
+    embed, blocks = _own_layers(network)
+    found = _composed(embed, blocks, max_length, pooling == MEAN, trainable_blocks)
+    for layer, weights in _own_weights(network, embed, blocks):
+        layer.set_weights(weights)
+    return found
+
+
+def with_trainable_blocks(
+    backbone: keras.Model, trainable_blocks: int, dropout: float = 0.0
+) -> keras.Model:
+    """A copy of `sentences`, such as that of a preset, with other blocks to train.
+
+    ```python
+    model = zoo.from_preset("photos_pfe")
+    backbone = model.caption_encoder.get_layer("backbone")
+    thawed = zoo.encoders.with_trainable_blocks(backbone, trainable_blocks=3, dropout=0.1)
+    ```
+
+    Args:
+        backbone: what `sentences` returns.
+        trainable_blocks: how many of the last blocks are trained. The rest is frozen.
+        dropout: share of the numbers that a training step zeroes in the trained blocks.
+
+    Returns:
+        A Functional `keras.Model` as `sentences` returns it, with the same weights.
+    """
+    layers = {layer.name: layer for layer in all_layers(backbone)}
+    olds = [layer for layer in layers.values() if isinstance(layer, TransformerBlock)]
+    olds.sort(key=lambda block: int(block.name.rpartition("_")[2]))
+    embed, kept = WordPieces.from_config(layers["word_pieces"].get_config()), len(olds)
+    blocks = [TransformerBlock.from_config(block.get_config()) for block in olds]
+    for number, block in enumerate(blocks):
+        block.dropout = dropout if number >= kept - trainable_blocks else 0.0
+    length = backbone.input_shape[1]
+    found = _composed(embed, blocks, length, "pooling" in layers, trainable_blocks)
+    for new, old in zip([embed, *blocks], [layers["word_pieces"], *olds], strict=True):
+        new.set_weights(old.get_weights())
+    return found
+
+
+def _composed(embed, blocks, max_length, by_mean, trainable_blocks):
+    """The network of `sentences` out of its layers."""
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     inputs = {"ids": ids, "mask": ops.not_equal(ids, PADDING)}
-    embed, blocks = _own_layers(network)
     kept = len(blocks) - trainable_blocks
     inside = {
         "ids": keras.Input((None,), dtype="int32", name="ids"),
@@ -139,10 +180,8 @@ def sentences_of(
         states = block(states, padding_mask=inside["mask"])
     states = Frozen(inside, states, name="frozen")(inputs)
     for block in blocks[kept:]:
+        block.trainable = True
         states = block(states, padding_mask=inputs["mask"])
-    for layer, weights in _own_weights(network, embed, blocks):
-        layer.set_weights(weights)
-    by_mean = pooling == MEAN
     pooled = MeanPooling(name="pooling")(states, mask=inputs["mask"]) if by_mean else states[:, 0]
     outputs = {"features": states, "mask": inputs["mask"], "pooled": pooled}
     return keras.Model(ids, outputs, name="backbone")

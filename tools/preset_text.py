@@ -1,0 +1,100 @@
+"""Trains the upper blocks of a preset's text network through, over stored vectors of pictures.
+
+First the heads alone by InfoNCE, then the heads and the blocks, at a small rate.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from zoo import encoders, training
+from zoo.data.text.captions import token_ids
+from zoo.evaluation.retrieval import encode, evaluate
+
+BLOCKS, DROPOUT = 3, 0.1
+HEADS, TEXT = {"epochs": 10, "rate": 1e-3}, {"epochs": 4, "rate": 3e-4}
+WARM_UP = 0.2  # of the steps: a short one undoes in its first epoch what MiniLM has learnt
+OF_BLOCKS = 1 / 6  # of the heads' rate
+BATCH, GROUP = 512, 8  # batches of captions of about one length, which need little padding
+
+
+def trained_through(model, train, validation, seed):
+    """The text network of a model of points, its upper blocks trained.
+
+    Args:
+        model: points with heads of `zoo.encoders.vector_encoder`, which are trained here.
+        train, validation: splits whose source and captions are stored vectors.
+        seed: of the order of the batches.
+    """
+    heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
+    on_vectors = heads.with_caption_encoder(encoders.head_alone(model.caption_encoder))
+    _fit(on_vectors, train, None, seed, **HEADS)
+    print("heads:", recall(on_vectors, validation), flush=True)
+    backbone = model.caption_encoder.get_layer("backbone")
+    thawed = encoders.with_trainable_blocks(backbone, BLOCKS, DROPOUT)
+    old, dim = model.caption_encoder, model.caption_encoder.get_layer("embedding").units
+    rate = old.get_layer("dropout").rate
+    new = encoders.vector_encoder(thawed, dim, rate, seed, side="captions")
+    for name in ("unit_variance_of_features", "embedding"):
+        new.get_layer(name).set_weights(old.get_layer(name).get_weights())
+    # Batches of one length have other statistics than all captions.
+    new.get_layer("unit_variance_of_features").trainable = False
+    ids = token_ids(model.tokenizer, train.records.captions)
+    _fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
+    return encoders.with_trainable_blocks(thawed, 0)
+
+
+def recall(heads, split):
+    """R@1 and R@10 of a split, in percent."""
+    encoded = encode(heads, split.records, split.source)
+    found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
+    return {name: round(value, 2) for name, value in found.items() if "recall" in name}
+
+
+def _fit(heads, train, ids, seed, epochs, rate):
+    """Fits heads to stored vectors; with `ids`, to what the blocks make of these."""
+    records, rng = train.records, np.random.default_rng(seed)
+    steps = records.num_captions // BATCH
+    rising = int(WARM_UP * epochs * steps)
+    schedule = keras.optimizers.schedules.CosineDecay(
+        0.0, epochs * steps - rising, warmup_target=rate, warmup_steps=rising
+    )
+    rates = {} if ids is None else {r".*/block_\d+/.*": OF_BLOCKS}
+    heads.compile(training.LayerwiseAdamW(schedule, rates=rates, weight_decay=0.0, beta_2=0.98))
+
+    def batches():
+        lengths = None if ids is None else np.count_nonzero(ids, axis=1)
+        for _ in range(epochs):
+            for rows in _rows(records.num_captions, lengths, rng):
+                owners = records.caption_image[rows].astype(np.int32)
+                if ids is None:
+                    captions = records.caption_vectors.gather(tf.constant(rows))
+                else:
+                    captions = ids[rows, : lengths[rows].max()]
+                yield {
+                    "images": tf.cast(train.source.gather(tf.constant(owners)), tf.float32),
+                    "captions": captions,
+                    "image_labels": owners,
+                    "caption_labels": owners,
+                }
+
+    labels = tf.TensorSpec((None,), tf.int32)
+    spec = {
+        "images": tf.TensorSpec((None, *train.source.shape), tf.float32),
+        "captions": tf.TensorSpec((None, None), tf.float32 if ids is None else tf.int32),
+        "image_labels": labels,
+        "caption_labels": labels,
+    }
+    fed = tf.data.Dataset.from_generator(batches, output_signature=spec).prefetch(2)
+    heads.fit(fed, epochs=epochs, steps_per_epoch=steps, verbose=2)
+
+
+def _rows(count, lengths, rng):
+    """The rows of an epoch's batches; by lengths, those of about one length together."""
+    rows = rng.permutation(count)[: count // BATCH * BATCH]
+    for start in range(0, len(rows), BATCH * GROUP):
+        group = rows[start : start + BATCH * GROUP]
+        if lengths is not None:
+            group = group[np.argsort(lengths[group] + rng.normal(size=len(group)))]
+        parts = np.split(group, len(group) // BATCH)
+        yield from (parts[number] for number in rng.permutation(len(parts)))
