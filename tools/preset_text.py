@@ -59,7 +59,7 @@ def _fit(heads, train, ids, seed, epochs, rate):
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, epochs * steps - rising, warmup_target=rate, warmup_steps=rising
     )
-    rates = {} if ids is None else {r".*/block_\d+/.*": OF_BLOCKS}
+    rates = {} if ids is None else {r"(.*/)?block_\d+/.*": OF_BLOCKS}
     heads.compile(training.LayerwiseAdamW(schedule, rates=rates, weight_decay=0.0, beta_2=0.98))
 
     def batches():
