@@ -14,6 +14,7 @@ from zoo.encoders import (
     stage_layers,
 )
 from zoo.encoders.efficientnet_lite import STAGES
+from zoo.encoders.point_towers import resizing_of_tower
 
 SIZE = 40
 
@@ -110,6 +111,7 @@ def test_stages_are_pooled_side_by_side():
     pooled = mean_and_max(backbone, stage_layers())
     widths = (32, 144, 288, 528, 720, 1248, 1248, 1280)
     assert pooled.output_shape == (None, 2 * sum(widths))
+    assert resizing_of_tower(pooled) == {}, "the data say how pictures become squares"
 
 
 def test_networks_side_by_side_see_the_same_pictures():

@@ -244,7 +244,8 @@ def _network(name, image_size, imagenet):
         if name == _RESNEXT:
             return resnext(image_size=image_size or 224), _preprocessing("torch")
         if name == _LITE:
-            scaling = PictureScaling(1 / 128, -127 / 128, name="preprocessing")
+            # Not PictureScaling, which also says how a picture becomes a square: the data do.
+            scaling = layers.Rescaling(1 / 128, offset=-127 / 128, name="preprocessing")
             return efficientnet_lite2(image_size or IMAGE_SIZE), scaling
         scratch = _tiny_layout if name == "tiny_layout" else _tiny
         return scratch(image_size or 64), _preprocessing("tf")
