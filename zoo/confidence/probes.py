@@ -295,7 +295,7 @@ class Probes:
         fits = {direction: pack(one) for direction, one in self.fits.items()}
         facts = {"version": VERSION, "measure": self.measure, "source": self.source, "fits": fits}
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:
-            np.savez(file, facts=np.array(json.dumps(facts).encode()), **arrays)
+            np.savez_compressed(file, facts=np.array(json.dumps(facts).encode()), **arrays)
 
     @classmethod
     def load(cls, path):
