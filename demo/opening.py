@@ -10,7 +10,7 @@ from zoo.retriever.preambles import as_asked
 NONSENSE = "wibble frobnicated zorp with quux"
 # Of photos alone nobody knows what they show: everyday questions, which are all asked.
 _OF_PHOTOS = (
-    "people riding horses on the beach",
+    "two people riding horses on the beach",
     "a pizza on a table",
     "a bus on a city street",
     "a laptop on a desk",

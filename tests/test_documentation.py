@@ -123,7 +123,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
             code = "".join(cell["source"]).replace("steps_per_epoch=20", "steps_per_epoch=2")
             exec(compile(code, f"quickstart.ipynb, cell {number}", "exec"), names)
     verdicts = {answer.question: answer.verdict for answer in names["answers"]}
-    assert verdicts["people riding horses on the beach"] == "likely"
+    assert verdicts["two people riding horses on the beach"] == "likely"
     assert verdicts["a penguin"] == "nothing matches"
     assert (tmp_path / "sheet.png").exists()
     assert names["history"].epoch == [0]

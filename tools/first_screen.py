@@ -33,7 +33,7 @@ from zoo.plots.style import (
 
 TOP, SIDE = 4, 320
 FAINT = 0.45  # of a picture that is not meant as an answer
-QUESTIONS = ("people riding horses on the beach", "a penguin")
+QUESTIONS = ("two people riding horses on the beach", "a penguin")
 MODEL = "photos_pfe"
 
 
