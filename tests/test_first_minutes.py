@@ -105,7 +105,7 @@ def test_the_line_and_the_block_in_a_fresh_environment(tmp_path):
 
 def _asked(process, address, seconds=300):
     """What a demo answers to a question, as soon as it answers."""
-    data = json.dumps({"data": ["two people riding horses on the beach", None, 3]}).encode()
+    data = json.dumps({"data": ["two people riding horses on the beach", None, 3, None]}).encode()
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     end = time.monotonic() + seconds
     while time.monotonic() < end:

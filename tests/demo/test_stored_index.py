@@ -73,7 +73,7 @@ def ask(name, *values):
     assert "event: complete" in said, said
 
 service = built.service
-ask("find_images", "a small bird with a red crown", None, 8)
+ask("find_images", "a small bird with a red crown", None, 8, None)
 service.find_all("a bird", 0.1) if service.gallery.retriever("captions").judge.fits else None
 service.pixels(photo)
 ask("draw_map", 5, False, 25, "a bird", 0)
