@@ -616,7 +616,8 @@ class Retriever:
         typos as far as the captions that the model knows tell."""
         text = as_asked(text)
         words = getattr(self.reader, "known_words", None)
-        known = getattr(self.reader, "vocabulary", ()) if words is None else words
+        # A set: of a list, each of the 500 edits of a word would be looked for in 30,000 pieces.
+        known = frozenset(getattr(self.reader, "vocabulary", ()) if words is None else words)
         if not known:
             return text
         bank = None if self.probes is None else self.probes.bank
