@@ -381,13 +381,16 @@ def keep_best_mean(run, heads, start):
     own = maps(heads)
     learnt = [weight.numpy() for weight in own]
 
-    def ranked(share):
+    def mix(share):
         for weight, first, last in zip(own, start, learnt, strict=True):
             weight.assign((1 - share) * first + share * last)
+
+    def ranked(share):
+        mix(share)
         return sum(recalls(heads, run.validation).values())
 
     share = max(SHARES, key=ranked)
-    ranked(share)
+    mix(share)
     print(f"maps: {share:.0%} learnt from these photos, the rest from {PRESET}")
 
 

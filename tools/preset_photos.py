@@ -179,7 +179,11 @@ def made(stage, settings, data, options):
     started.read_features(*(own_pairs.stored(split, model) for split in splits))
     repeat(started, options.out / "work" / "data" / "coco")
     heads = own_pairs.build(settings, *_backbones(model), model.tokenizer)
-    sentences = preset_text.trained_through(heads, started.train, started.validation, settings.seed)
+
+    def show(heads):
+        print("heads:", own_pairs.recalls(heads, started.validation), flush=True)
+
+    sentences = preset_text.trained_through(heads, started.train, settings.seed, show)
     return _backbones(model)[0], sentences, model.tokenizer
 
 

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from zoo import encoders, training
 from zoo.data.text.captions import token_ids
-from zoo.evaluation.retrieval import encode, evaluate
 
 BLOCKS, DROPOUT = 3, 0.1
 HEADS, TEXT = {"epochs": 10, "rate": 1e-3}, {"epochs": 4, "rate": 3e-4}
@@ -18,18 +17,19 @@ OF_BLOCKS = 1 / 6  # of the heads' rate
 BATCH, GROUP = 512, 8  # batches of captions of about one length, which need little padding
 
 
-def trained_through(model, train, validation, seed):
+def trained_through(model, train, seed, after_heads):
     """The text network of a model of points, its upper blocks trained.
 
     Args:
         model: points with heads of `zoo.encoders.vector_encoder`, which are trained here.
-        train, validation: splits whose source and captions are stored vectors.
+        train: a split whose source and captions are stored vectors.
         seed: of the order of the batches.
+        after_heads: function of the heads over stored vectors, called when they are trained.
     """
     heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
     on_vectors = heads.with_caption_encoder(encoders.head_alone(model.caption_encoder))
     _fit(on_vectors, train, None, seed, **HEADS)
-    print("heads:", recall(on_vectors, validation), flush=True)
+    after_heads(on_vectors)
     backbone = model.caption_encoder.get_layer("backbone")
     thawed = encoders.with_trainable_blocks(backbone, BLOCKS, DROPOUT)
     old, dim = model.caption_encoder, model.caption_encoder.get_layer("embedding").units
@@ -42,13 +42,6 @@ def trained_through(model, train, validation, seed):
     ids = token_ids(model.tokenizer, train.records.captions)
     _fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
     return encoders.with_trainable_blocks(thawed, 0)
-
-
-def recall(heads, split):
-    """R@1 and R@10 of a split, in percent."""
-    encoded = encode(heads, split.records, split.source)
-    found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
-    return {name: round(value, 2) for name, value in found.items() if "recall" in name}
 
 
 def _fit(heads, train, ids, seed, epochs, rate):
