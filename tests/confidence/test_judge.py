@@ -172,6 +172,7 @@ def test_classes_are_judged_by_the_probes_alone():
     ("best", "bias", "words"),
     [
         ([-0.9] * 6, 0, "About 7 photos here may fit; 6 are likely to."),
+        ([-0.9] * 4, -9, "About 4 photos here fit."),
         ([-2.9], 0, "About one photo here fits."),
         ([-3.3], -9, "Few photos here fit, if any."),
         ([-1.84] * 40, -9, "about 20 photos here may fit; it is unclear which."),

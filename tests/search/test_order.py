@@ -105,10 +105,11 @@ def test_filters_and_changes_keep_it():
     gallery, index, queries = built("csd", rng)
     index.remove(IDS[::5])
     index.add({part: values[:20] for part, values in gallery.items()}, ids=range(2000, 2020))
-    sure = np.median(index._columns["uncertainty"].values)
-    for most in (None, float(sure)):
+    uncertainties = index._columns["uncertainty"].values
+    for most in (None, float(np.median(uncertainties))):
         scores, ids = index.search(queries, len(index), most)
-        there = (ids >= 0).sum(axis=1)[0]
+        there = len(index) if most is None else (uncertainties <= most).sum()
+        assert set((ids >= 0).sum(axis=1)) == {there}
         assert_ordered(scores[:, :there], ids[:, :there], ascending=True)
         for k in (1, 3, 24):
             np.testing.assert_array_equal(index.search(queries, k, most)[1], ids[:, :k])
