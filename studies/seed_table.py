@@ -1,7 +1,5 @@
 """A table over seeds: runs of recipes, and the mean and standard deviation of what they reached."""
 
-import inspect
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +7,6 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from studies import queue
 from studies.statistics import mean_and_deviation
 from zoo.cli import setting
 from zoo.errors import InputError
@@ -45,7 +42,6 @@ class TableSettings:
     out: Path = setting(Path("runs/table"), "folder of the runs, and of table.md")
     seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
     run: bool = setting(True, "train what is not there yet; without it, only the table")
-    jobs: int = setting(1, "runs at a time, which share the cores, each in a process of its own")
 
 
 def check_rows(rows, known):
@@ -79,21 +75,14 @@ def folder(out, name, seed):
 
 def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
     """Runs every row with every seed; finished runs are not repeated."""
-    tasks = []
     for seed in settings.seeds:
         for fold in folds:
             for name, row in rows.items():
                 flags = [*flags_of(row, seed, settings.out / fold, folder), *common]
                 flags += [f"--held-out={fold}"] if fold else []
                 out = folder(settings.out / fold, name, seed)
-                flags += [f"--seed={seed}", f"--out={out}"]
-                if settings.jobs == 1:
-                    row.main(flags)
-                    keras.backend.clear_session()  # graphs of finished runs are of no more use
-                    continue
-                after = row.after and folder(settings.out / fold, row.after[1], seed)
-                tasks.append(queue.Task(out, [*command_of(row.main), *flags], after))
-    queue.run_all(tasks, settings.jobs)
+                row.main([*flags, f"--seed={seed}", f"--out={out}"])
+                keras.backend.clear_session()  # graphs of finished runs are of no more use
 
 
 def flags_of(row, seed, out, folder=folder):
@@ -102,14 +91,6 @@ def flags_of(row, seed, out, folder=folder):
         return list(row.flags)
     flag, name = row.after
     return [*row.flags, f"{flag}={folder(out, name, seed)}"]
-
-
-def command_of(main):
-    """The command line of a recipe's or a study's `main`."""
-    path = Path(inspect.getfile(main))
-    if path.parent.name == "studies":
-        return [sys.executable, "-m", f"studies.{path.stem}"]
-    return [sys.executable, str(path)]
 
 
 def markdown(rows, columns, settings, folder=folder, folds=("",)):

@@ -41,7 +41,6 @@ VARIANTS = {
     "pcmepp": [
         *_choices("distance", similarities.names(lambda cls: cls.is_log_odds)),
         {"pooling": "mean"},
-        {"uncertainty_token": True},
     ],
     "pvse": [{}],
     "sgraf": _choices("module", ("both", "saf", "sgr")),

@@ -5,16 +5,14 @@
 `--help` of a recipe has all of its settings, with their sources.
 """
 
-import csv
 import importlib
-import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import halo_zoo
-from tools import paper_kinds, paper_sources
+from tools import paper_sources
 from zoo import cli
 from zoo.cli import setting
 from zoo.files.atomic import write_text
@@ -158,23 +156,15 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    text = io.StringIO(table())
-    text.seek(0, io.SEEK_END)
-    csv.writer(text, lineterminator="\n").writerows(paper_kinds.rows(commands()))
     if settings.out is None:
-        print(text.getvalue(), end="")
+        print(table(), end="")
     else:
-        write_text(settings.out, text.getvalue())
+        write_text(settings.out, table())
 
 
 def table():
     """What the papers say of each setting, and what differs, as CSV."""
     return paper_sources.table(commands_of_papers(), value)
-
-
-def commands():
-    """`(title, recipe, flags)` of each command of the systems."""
-    return [(one.title, one.recipe, flags) for one in SYSTEMS for flags in variants(one)]
 
 
 def commands_of_papers():

@@ -15,7 +15,7 @@ from zoo.training.settings import RunSettings
 SENTENCES = Path(__file__).with_name("paper_sentences.toml")
 CODE = "released code"
 # How a machine works, not what it learns.
-NO_SETTINGS = {"jobs", "run", "skip_bad", "cache_features"}
+NO_SETTINGS = {"run", "skip_bad", "cache_features"}
 OF_DAA = {  # flags of every retrieval model; the paper's where DAA is on
     "daa_weight",
     "smooth_ap_weight",

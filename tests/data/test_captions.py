@@ -22,7 +22,6 @@ def test_ids_start_with_padding_and_unknown_and_follow_frequency():
 
 def test_vocabulary_is_limited_by_count_and_size():
     assert captions.word_tokenizer(TEXTS, min_count=2).vocabulary_size() == 5
-    assert captions.word_tokenizer(TEXTS, vocabulary_size=4).vocabulary_size() == 4
     with pytest.raises(ValueError, match="must have words that occur at least 9 times"):
         captions.word_tokenizer(TEXTS, min_count=9)
 

@@ -107,10 +107,9 @@ def test_missing_and_damaged_photos(photos):
         _load(photos / "pairs.csv")
     records = _load(photos / "pairs.csv", skip_bad=True).records
     assert sorted(item.kind for item in records.skipped) == ["bad images", "missing photos"]
+    (photos / "c.jpg").unlink()
     with pytest.raises(InputError, match=r"pairs.csv:5: no file .*gone.jpg"):
-        _load(photos / "pairs.csv", missing="error")
-    with pytest.raises(ValueError, match="`missing` must be"):
-        _load(photos / "pairs.csv", missing="maybe")
+        own_pairs.captioned_folder(photos / "pairs.csv")
     for path in photos.glob("*.[jp]*g"):
         path.unlink()
     with pytest.raises(InputError, match="no image with captions is left"):

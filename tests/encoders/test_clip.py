@@ -1,4 +1,3 @@
-import keras
 import keras_hub
 import numpy as np
 import pytest
@@ -140,43 +139,6 @@ def test_the_variance_branch_is_a_copy_of_the_last_block_with_weights_of_its_own
     np.testing.assert_array_equal(same["features"], before["features"])
     assert abs(np.array(before["variance_features"]) - before["features"]).max() > 0.1
     assert "variance_features" not in image_tower(variance_blocks=0)(pictures)
-
-
-@pytest.mark.parametrize("make", [image_tower, text_tower])
-def test_the_uncertainty_token_reads_all_tokens_and_none_reads_it(make, tmp_path):
-    """ProLIP's [UNC]: pretrained weights are read, and say what they say without it."""
-    weights_file(tmp_path / "clip.npz")
-    vision = make is image_tower
-    inputs = np.random.default_rng(0).uniform(0, 255, (2, 32, 32, 3)) if vision else ids()
-    tower = make(weights=tmp_path / "clip.npz", uncertainty_token=True)
-    outputs = tower(inputs)
-    plain = make(weights=tmp_path / "clip.npz", variance_blocks=0)(inputs)
-    layer = tower.get_layer("vision_with_token" if vision else "text_with_token")
-    expected = layer.layer_norm(plain["features"]) if vision else plain["features"]
-    np.testing.assert_allclose(outputs["features"], expected, atol=1e-5)
-    assert outputs["variance_features"].shape == (2, 1, 64)
-    if not vision:  # the word w after the end is, to CLIP, a token at the next place
-        after, word = 4, 9
-        inputs = np.array([[3, 5, 7, WORDS - 1, word, 0, 0]], "int32")
-        words, places = (np.array(weight) for weight in layer.embedding.get_weights())
-        layer.token.assign(words[word] + places[after])
-        plain = make(weights=tmp_path / "clip.npz", variance_blocks=0)(inputs)
-        inputs[:, after:] = [1, 2, 1]  # what lies there is not read
-        token = tower(inputs)["variance_features"]
-        np.testing.assert_allclose(token[:, 0], plain["features"][:, after], atol=1e-5)
-    changed = inputs.copy()
-    changed[:, 1] = 6
-    difference = tower(changed)["variance_features"] - tower(inputs)["variance_features"]
-    assert np.abs(difference).max() > 1e-3
-    before = np.array(tower(inputs)["features"])
-    layer.token.assign(layer.token + 1.0)
-    np.testing.assert_array_equal(tower(inputs)["features"], before)
-    assert [block for (block,) in clip_blocks(tower)] == list(layer.encoder_layers)
-    tower.save(tmp_path / "tower.keras")
-    loaded = keras.saving.load_model(tmp_path / "tower.keras")
-    np.testing.assert_allclose(
-        loaded(inputs)["variance_features"], tower(inputs)["variance_features"], atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("make", [image_tower, text_tower])

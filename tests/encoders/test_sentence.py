@@ -28,6 +28,11 @@ from zoo.errors import InputError
 TEXTS = ["a red bird", "dogs on a bird", "dog", "a a a a a a a a a"]
 
 
+def tower_of(checkpoint, trainable_blocks=0):
+    backbone = encoders.sentences(checkpoint, LENGTH, trainable_blocks=trainable_blocks)
+    return encoders.sentence_caption_encoder(backbone, 4)
+
+
 @pytest.fixture(scope="module")
 def weights():
     return random_weights()
@@ -84,7 +89,7 @@ def test_the_folder_says_how_tokens_are_pooled(checkpoint, ids, tmp_path):
 
 
 def test_a_frozen_sentence_is_the_same_in_training_and_only_the_head_is_trained(checkpoint, ids):
-    frozen = encoders.sentence_encoder(checkpoint, dim=4, max_length=LENGTH)
+    frozen = tower_of(checkpoint)
     assert [variable.path for variable in frozen.trainable_variables] == [
         "embedding/kernel",
         "embedding/bias",
@@ -99,9 +104,9 @@ def test_a_frozen_sentence_is_the_same_in_training_and_only_the_head_is_trained(
 
 
 def test_the_last_blocks_are_trained_where_they_are_to_be(checkpoint, ids, tmp_path):
-    frozen = encoders.sentence_encoder(checkpoint, 4, LENGTH)
+    frozen = tower_of(checkpoint)
     for count in range(BLOCKS + 1):
-        tower = encoders.sentence_encoder(checkpoint, 4, LENGTH, trainable_blocks=count)
+        tower = tower_of(checkpoint, count)
         assert len(tower.trainable_variables) == 2 + 16 * count
         tower.get_layer("embedding").set_weights(frozen.get_layer("embedding").get_weights())
         np.testing.assert_allclose(tower(ids)["mean"], frozen(ids)["mean"], atol=1e-6)
@@ -113,7 +118,7 @@ def test_the_last_blocks_are_trained_where_they_are_to_be(checkpoint, ids, tmp_p
         np.testing.assert_allclose(loaded(ids)["mean"], tower(ids)["mean"], atol=1e-6)
     for count in (-1, BLOCKS + 1, True, 0.5):
         with pytest.raises(ValueError, match=f"integer between 0 and {BLOCKS}.*received {count}"):
-            encoders.sentence_encoder(checkpoint, 4, LENGTH, trainable_blocks=count)
+            tower_of(checkpoint, count)
 
 
 def test_the_blocks_of_a_frozen_sentence_can_be_trained_afterwards(checkpoint, ids):
@@ -137,7 +142,7 @@ def test_the_blocks_of_a_frozen_sentence_can_be_trained_afterwards(checkpoint, i
 def test_points_and_gaussians_of_strings_are_saved_and_served(checkpoint, tmp_path):
     points = models.DualEncoder(
         encoders.mean_image_encoder(encoders.convolutional("tiny", 32, None), 4),
-        encoders.sentence_encoder(checkpoint, 4, LENGTH),
+        tower_of(checkpoint),
         similarity=similarities.Cosine(10.0, learn_scale=True),
         loss=losses.InfoNCE(),
         tokenizer=read_bert_tokenizer(checkpoint, LENGTH),

@@ -43,7 +43,8 @@ def test_any_batch_gives_keras_numbers_and_the_client_runs(pcme, tmp_path):
 def test_a_pretrained_sentence_is_exported_with_its_own_gelu(tmp_path):
     """MiniLM's is made of erfc, which ONNX has not: tf2onnx wrote a file that nothing opens."""
     folder = write_checkpoint(tmp_path / "bert", random_weights())
-    captions = zoo.encoders.sentence_encoder(folder, 4, LENGTH)
+    backbone = zoo.encoders.sentences(folder, LENGTH)
+    captions = zoo.encoders.sentence_caption_encoder(backbone, 4)
     model = zoo.models.DualEncoder(
         encoders("point")[0],
         captions,

@@ -2,7 +2,7 @@
 
 import inspect
 
-from zoo import encoders, models
+from zoo import models
 
 BUILDERS = tuple(
     name
@@ -22,18 +22,10 @@ def tiny(name, tokenizer, **chosen):
     Args:
         name: of the builder.
         tokenizer: of the captions.
-        **chosen: options of the builder; `uncertainty_token` puts CLIP's towers with that token
-            in place of the backbones.
+        **chosen: options of the builder.
     """
     builder = getattr(models, name)
     known = inspect.signature(builder).parameters
     takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
     options = {key: value for key, value in _TINY.items() if takes_all or key in known}
-    image_backbone = "tiny"
-    if chosen.pop("uncertainty_token", False):
-        image_backbone = encoders.clip_image("tiny", image_size=SIZE, uncertainty_token=True)
-        words, length = tokenizer.vocabulary_size(), tokenizer(["a"]).shape[1]
-        options["caption_backbone"] = encoders.clip_text(
-            "tiny", None, words, length, uncertainty_token=True
-        )
-    return builder(image_backbone, tokenizer=tokenizer, **{**options, **chosen})
+    return builder("tiny", tokenizer=tokenizer, **{**options, **chosen})

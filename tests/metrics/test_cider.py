@@ -2,11 +2,12 @@
 
 import collections
 import math
+import sys
 
 import numpy as np
 import pytest
 
-from zoo.metrics import Cider, cider, cider_score
+from zoo.metrics import Cider, cider
 
 GROUPS = [
     ["a red bird sits on a branch", "a bird with a red crown on a branch"],
@@ -77,7 +78,7 @@ def test_cider_with_the_frequencies_of_another_corpus():
 
 def test_cider_blocks_of_groups_agree(monkeypatch):
     expected = cider(GROUPS, CANDIDATES)
-    monkeypatch.setattr(cider_score, "BLOCK_GROUPS", 2)
+    monkeypatch.setattr(sys.modules["zoo.metrics.cider_factors"], "_GROUPS", 2)
     np.testing.assert_array_equal(cider(GROUPS, CANDIDATES), expected)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zoo.metrics import plausible_match_r_precision, r_precision
+from zoo.metrics import blocks, plausible_match_r_precision, r_precision
 
 
 @pytest.fixture
@@ -29,13 +29,12 @@ def test_pmrp_equals_r_precision_of_the_written_out_matrix(scenes):
     assert results["captions_left_out"] == (~captions).sum()
 
 
-@pytest.mark.parametrize("block_size", [1, 4, 100])
-def test_pmrp_blocks_and_permutations(scenes, block_size):
+@pytest.mark.parametrize("block_bytes", [1, 4 * 4 * 45])
+def test_pmrp_blocks_and_permutations(scenes, block_bytes, monkeypatch):
     similarity, labels, caption_image = scenes
     expected = pytest.approx(plausible_match_r_precision(similarity, labels, caption_image))
-    again = plausible_match_r_precision(
-        similarity, labels.astype(int), caption_image, block_size=block_size
-    )
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+    again = plausible_match_r_precision(similarity, labels.astype(int), caption_image)
     assert again == expected
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(15), rng.permutation(45)

@@ -10,6 +10,7 @@ import retrieval_oracles as oracles
 from zoo.metrics import (
     LabelRelevance,
     PairwiseSimilarity,
+    blocks,
     evaluate_retrieval,
     mean_average_precision_at_r,
     r_precision,
@@ -44,11 +45,12 @@ def test_equals_a_loop_over_full_rankings(metric, oracle, ties, density):
     assert metric(similarity, relevance) == pytest.approx(oracle(similarity, relevance), abs=1e-12)
 
 
-@pytest.mark.parametrize("block_size", [1, 7, 40, 1000])
-def test_blocks_of_any_size_agree(block_size):
+@pytest.mark.parametrize("block_bytes", [1, 7 * 4 * 150, 40 * 4 * 150])
+def test_blocks_of_any_size_agree(block_bytes, monkeypatch):
     similarity, relevance = problem(density=0.3, ties=True)
     expected = evaluate_retrieval(similarity, relevance)
-    assert evaluate_retrieval(similarity, relevance, block_size=block_size) == expected
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+    assert evaluate_retrieval(similarity, relevance) == expected
 
 
 def test_forms_of_relevance_agree():
@@ -115,16 +117,17 @@ def negative_squared_distance(images, captions):
     return -((images[:, None] - captions[None]) ** 2).sum(-1)
 
 
-@pytest.mark.parametrize("block_size", [None, 1, 5, 100])
-def test_embeddings_in_blocks_equal_the_matrix(block_size):
+@pytest.mark.parametrize("block_bytes", [1, 5 * 4 * 100, 2**20])
+def test_embeddings_in_blocks_equal_the_matrix(block_bytes, monkeypatch):
     images, captions = embeddings(20, 0), embeddings(100, 1)
     image_labels, caption_labels = np.arange(20), np.repeat(np.arange(20), 5)
     matrix = negative_squared_distance(images, captions)
     relevance = image_labels[:, None] == caption_labels
     expected = evaluate_retrieval(matrix, relevance)
     pairs = PairwiseSimilarity(images, captions, negative_squared_distance)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
     for truth in (relevance, LabelRelevance(image_labels, caption_labels)):
-        assert evaluate_retrieval(pairs, truth, block_size=block_size) == expected
+        assert evaluate_retrieval(pairs, truth) == expected
 
 
 @pytest.mark.parametrize("similarity", [negative_squared_distance, ClosedFormSampledDistance()])

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata
 
 from studies.daa_metrics import pairs_above, semantic_precision_at
-from zoo.metrics import average_semantic_precision
+from zoo.metrics import average_semantic_precision, blocks
 from zoo.metrics.semantic_precision import average_ranks
 
 
@@ -39,12 +39,13 @@ def test_average_ranks_equal_scipy(values):
     )
 
 
-@pytest.mark.parametrize("block_size", [1, 5, 100])
-def test_asp_blocks_monotone_maps_and_permutations(scores, block_size):
+@pytest.mark.parametrize("block_bytes", [1, 5 * 4 * 40])
+def test_asp_blocks_monotone_maps_and_permutations(scores, block_bytes, monkeypatch):
     similarity, semantic = scores
     similarity = np.round(similarity, 1)
     expected = pytest.approx(average_semantic_precision(similarity, semantic), rel=1e-12)
-    assert average_semantic_precision(similarity, semantic, block_size) == expected
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+    assert average_semantic_precision(similarity, semantic) == expected
     assert average_semantic_precision(np.exp(similarity), 5 * semantic - 3) == expected
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(12), rng.permutation(40)
@@ -66,10 +67,11 @@ def test_asp_tie_rule_moves_the_figure_no_further_than_documented(share):
         assert 0 < moved <= worst
 
 
-def test_asp_of_the_nearest_items(scores):
+def test_asp_of_the_nearest_items(scores, monkeypatch):
     similarity, semantic = scores
     whole = average_semantic_precision(similarity, semantic)
-    found = semantic_precision_at(similarity, semantic, (3, 40, 100), block_size=5)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 5 * 4 * 40)
+    found = semantic_precision_at(similarity, semantic, (3, 40, 100))
     assert found["i2t"][1:] == pytest.approx([whole["i2t"]] * 2)
     assert found["t2i"][1:] == pytest.approx([whole["t2i"]] * 2)
     nearest = np.argsort(-semantic, axis=1, kind="stable")[:, :3]
@@ -79,10 +81,11 @@ def test_asp_of_the_nearest_items(scores):
         semantic_precision_at(similarity, semantic, (0, 3))
 
 
-def test_pairs_above_a_threshold_are_counted(scores):
+def test_pairs_above_a_threshold_are_counted(scores, monkeypatch):
     _, semantic = scores
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 5 * 4 * 40)
     thresholds = (-1.0, 0.0, 0.5, float(semantic.max()))
     expected = [int((semantic > np.float64(t)).sum()) for t in thresholds]
-    assert pairs_above(semantic, thresholds, block_size=5) == expected
+    assert pairs_above(semantic, thresholds) == expected
     assert expected[0] == semantic.size
     assert expected[-1] == 0

@@ -81,7 +81,7 @@ def test_evaluation_is_in_blocks_and_equal():
     rows = np.concatenate([pairs.rows(start, start + 1) for start in range(4)])
     np.testing.assert_allclose(rows, whole, atol=1e-6)
     truth = np.arange(6)[None] // 2 == np.arange(4)[:, None]
-    found = metrics.evaluate_retrieval(pairs, truth, block_size=2)
+    found = metrics.evaluate_retrieval(pairs, truth)
     assert found == metrics.evaluate_retrieval(whole, truth)
 
 

@@ -31,7 +31,7 @@ from zoo.encoders.point_towers import (
     sentence_caption_encoder,
     vector_encoder,
 )
-from zoo.encoders.sentence import sentence_encoder, sentences, with_trainable_blocks
+from zoo.encoders.sentence import sentences, with_trainable_blocks
 from zoo.encoders.set_towers import (
     map_size,
     region_token_encoder,
@@ -42,6 +42,7 @@ from zoo.encoders.set_towers import (
 )
 from zoo.encoders.stored_features import head_alone, regions, vectors
 from zoo.encoders.words import bert, gru
+from zoo.errors import lookup
 
 __all__ = [
     "CLIP",
@@ -74,7 +75,6 @@ __all__ = [
     "regions",
     "resnext",
     "sentence_caption_encoder",
-    "sentence_encoder",
     "sentences",
     "set_caption_encoder",
     "set_image_encoder",
@@ -87,3 +87,5 @@ __all__ = [
     "with_trainable_blocks",
     "word_token_encoder",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

@@ -7,7 +7,6 @@ from keras import ops
 
 from zoo.encoders.clip_weights import load_clip_weights
 from zoo.errors import require
-from zoo.layers.transformer import UncertaintyToken
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -36,7 +35,6 @@ def clip_image(
     weights: str | os.PathLike | None = None,
     image_size: int = 224,
     variance_blocks: int = 1,
-    uncertainty_token: bool = False,
 ) -> keras.Model:
     """CLIP's vision transformer: images to all tokens.
 
@@ -56,15 +54,12 @@ def clip_image(
         variance_blocks: how many of the last blocks log σ² has of its own, with random weights,
             beside those of the mean, which keep the pretrained ones: the branches part before
             them. 1 as in the paper, 2 for its table 5, 0 for points.
-        uncertainty_token: whether log σ² comes from one more token instead, ProLIP's [UNC], see
-            `zoo.layers.UncertaintyToken`; `variance_blocks` then counts for nothing.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from RGB images `(batch, size, size, 3)`,
         0…255, to `{"features", "variance_features"}`, each `(batch, tokens, width)`, the class
-        token first; without variance blocks to `{"features"}`, with `uncertainty_token`
-        variance features of that token alone. Features have not gone through CLIP's final norm,
-        except with `uncertainty_token`. CLIP's own preprocessing is inside.
+        token first; without variance blocks to `{"features"}`. Features have not gone through
+        CLIP's final norm. CLIP's own preprocessing is inside.
 
     Raises:
         ValueError: on an unknown name, or more variance blocks than fit before the last block.
@@ -92,10 +87,7 @@ def clip_image(
         name="preprocessing",
     )
     pixels = normalize(images)
-    if uncertainty_token:
-        outputs = _with_token(encoder, pixels)
-    else:
-        outputs = _two_branches(encoder, pixels, variance_blocks, encoder.encoder_layers[-1])
+    outputs = _two_branches(encoder, pixels, variance_blocks, encoder.encoder_layers[-1])
     backbone = keras.Model(images, outputs, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "vision")
@@ -108,15 +100,13 @@ def clip_text(
     vocabulary_size: int = 49408,
     max_length: int = 77,
     variance_blocks: int = 1,
-    uncertainty_token: bool = False,
 ) -> keras.Model:
     """CLIP's text transformer: token ids to all tokens.
 
     Args:
         name: of the vision transformer whose partner it is: 12 blocks, 512 wide, 768 for
             `"vit_l_14"`; `"tiny"` for tests.
-        weights, variance_blocks, uncertainty_token: as for `clip_image`; the token reads what
-            lies up to the end token.
+        weights, variance_blocks: as for `clip_image`.
         vocabulary_size: number of token ids; the last one ends every caption.
         max_length: length of a caption in ids.
 
@@ -146,10 +136,7 @@ def clip_text(
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     last = ops.expand_dims(ops.argmax(ids, axis=-1), -1)
     mask = ops.less_equal(ops.expand_dims(ops.arange(max_length), 0), last)
-    if uncertainty_token:
-        outputs = _with_token(encoder, ids, mask)
-    else:
-        outputs = _two_branches(encoder, ids, variance_blocks, encoder.layer_norm)
+    outputs = _two_branches(encoder, ids, variance_blocks, encoder.layer_norm)
     backbone = keras.Model(ids, {**outputs, "mask": mask}, name="backbone")
     if weights is not None:
         load_clip_weights(encoder, weights, "text")
@@ -161,7 +148,6 @@ def clip_blocks(backbone: keras.Model) -> list[list[keras.layers.Layer]]:
     lists of layers."""
     layers = list(backbone.layers)
     layers += [part for layer in layers for part in getattr(layer, "layers", ())]
-    layers += [part for layer in layers for part in getattr(layer, "encoder_layers", ())]
     numbered = {
         int(layer.name.rpartition("_")[2]): layer for layer in layers if _BLOCK in layer.name
     }
@@ -176,12 +162,6 @@ def _config(name, configs):
     if name not in configs:
         raise ValueError(f"`name` must be one of {CLIP}; received {name!r}")
     return configs[name]
-
-
-def _with_token(encoder, inputs, mask=None):
-    layer = UncertaintyToken(encoder, name=f"{encoder.name}_with_token")
-    features, token = layer(inputs, mask=mask)
-    return {"features": features, "variance_features": token}
 
 
 def _two_branches(encoder, inputs, variance_blocks, last):

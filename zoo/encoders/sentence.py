@@ -7,7 +7,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.encoders.point_towers import sentence_caption_encoder
 from zoo.encoders.words import PADDING, activate_exactly, network_of_folder
 from zoo.errors import InputError
 from zoo.files.environment import cache_folder
@@ -39,39 +38,6 @@ class Frozen(keras.Model):
             layer.trainable = False
 
 
-def sentence_encoder(
-    preset: str | os.PathLike,
-    dim: int,
-    max_length: int = 64,
-    pooling: str | None = None,
-    trainable_blocks: int = 0,
-) -> keras.Model:
-    """Captions to points: a pretrained sentence, a linear map, length one.
-
-    ```python
-    tokenizer = zoo.data.read_bert_tokenizer("all-MiniLM-L6-v2")
-    captions = zoo.encoders.sentence_encoder("all-MiniLM-L6-v2", dim=256)
-    ```
-
-    `zoo.models.pfe` makes Gaussians of a model with such a tower. Where no block is trained, store
-    `encoder.get_layer("backbone")`'s `"pooled"` once and train
-    `sentence_caption_encoder(zoo.encoders.vectors(width), dim)` on it: its layer `"embedding"` is
-    the one of this tower.
-
-    Args:
-        preset, max_length, pooling, trainable_blocks: see `sentences`.
-        dim: dimension of the embedding.
-
-    Returns:
-        A Functional `keras.Model` from ids `(batch, max_length)` to `{"mean": (batch, dim)}`.
-
-    Raises:
-        InputError, ValueError: as `sentences`.
-    """
-    backbone = sentences(preset, max_length, pooling, trainable_blocks)
-    return sentence_caption_encoder(backbone, dim)
-
-
 def sentences(
     preset: str | os.PathLike,
     max_length: int = 64,
@@ -80,7 +46,15 @@ def sentences(
 ) -> keras.Model:
     """A pretrained BERT's vector of a sentence, for `zoo.data.BertTokenizer`'s ids.
 
-    E5 expects its prefix, such as `"query: "`, in the strings themselves.
+    ```python
+    tokenizer = zoo.data.read_bert_tokenizer("all-MiniLM-L6-v2")
+    backbone = zoo.encoders.sentences("all-MiniLM-L6-v2")
+    captions = zoo.encoders.sentence_caption_encoder(backbone, dim=256)
+    ```
+
+    Where no block is trained, store its `"pooled"` once and train
+    `sentence_caption_encoder(zoo.encoders.vectors(width), dim)` on it: the layer `"embedding"` is
+    the same. E5 expects its prefix, such as `"query: "`, in the strings themselves.
 
     Args:
         preset: a local folder with a Hugging Face checkpoint of BERT (`config.json`,

@@ -12,7 +12,7 @@ from zoo.layers.pooling import GeneralizedPooling, MeanPooling
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.slot_attention import SetPrediction, SlotAttention
-from zoo.layers.transformer import LearnedTokens, TransformerBlock, UncertaintyToken
+from zoo.layers.transformer import LearnedTokens, TransformerBlock
 from zoo.layers.word_pieces import WordPieces
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "SetPrediction",
     "SlotAttention",
     "TransformerBlock",
-    "UncertaintyToken",
     "UnitLength",
     "WordPieces",
 ]

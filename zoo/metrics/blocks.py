@@ -203,8 +203,6 @@ def row_blocks(similarity, block_size=None, name="similarity"):
     if block_size is None:
         values = num_items * getattr(similarity, "values_per_pair", 1)
         block_size = max(1, BLOCK_BYTES // (4 * max(values, 1)))
-    if block_size < 1:
-        raise ValueError(f"`block_size` must be at least 1; received {block_size}")
     for start in range(0, num_queries, block_size):
         rows = similarity.rows(start, min(start + block_size, num_queries))
         if rows.size and np.isnan(rows.max()):

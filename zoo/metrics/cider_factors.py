@@ -54,6 +54,7 @@ class NgramVocabulary:
 
 
 _CAPTIONS = 2048  # counted at once
+_GROUPS = 64  # scored at once: a few hundred rows, of all captions
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class CiderFactors:
         caption_lengths: `(M,)`, likewise.
         sigma: width of the penalty, in words.
 
-    Relations: `scores(range(G), range(M))` is `zoo.metrics.cider(groups, captions)` where the
-        groups are the documents.
+    Relations: `matrix()` is `zoo.metrics.cider(groups, captions)` where the groups are the
+        documents.
     """
 
     references: sparse.csr_array
@@ -111,10 +112,19 @@ class CiderFactors:
         # Only columns of these captions: a transpose over millions of columns is slow.
         columns = np.unique(right.indices)
         product = (_narrowed(left, columns) @ _narrowed(right, columns).T).toarray()
-        if self.reference_lengths.any():
+        if self.reference_lengths.any() or self.caption_lengths.any():
             gap = self.reference_lengths[rows][:, None] - self.caption_lengths[captions]
             product *= np.exp(-(gap**2) / (2 * self.sigma**2)).astype(np.float32)
         return np.add.reduceat(product, begins, axis=0) if len(ends) else product
+
+    def matrix(self) -> np.ndarray:
+        """The scores of all groups and captions, float32 `(G, M)`."""
+        groups, captions = self.shape
+        values, every = np.empty((groups, captions), np.float32), np.arange(captions)
+        for start in range(0, groups, _GROUPS):
+            some = np.arange(start, min(start + _GROUPS, groups))
+            values[some] = self.scores(some, every)
+        return values
 
 
 def cider_factors(
@@ -142,18 +152,26 @@ def cider_factors(
     group_of = np.asarray(group_of, np.int64)
     orders = 1 if variant == "tfidf" else 4
     counts, words, ngram_orders = _count(captions, NgramVocabulary(orders), verbose)
-    sizes = np.bincount(group_of)
     documents = group_of if document_of is None else np.asarray(document_of, np.int64)
-    frequency = _document_frequency(counts, documents)
+    frequency = document_frequency(counts, documents)
     idf = np.log((documents.max() + 1) / np.maximum(frequency, 1))
+    both = ((counts, words), (counts, words))
+    return weighted_factors(both, group_of, idf, ngram_orders, variant, sigma)
+
+
+def weighted_factors(counted, group_of, idf, orders, variant, sigma):
+    """`CiderFactors` of the n-gram counts and numbers of words of references and of candidates;
+    `group_of` are the references' groups."""
+    (references, left_words), (candidates, right_words) = counted
     clipped = variant == "cider_d"
-    left = weighted_columns(counts, idf, ngram_orders, clipped, weigh_by_count=True)
-    right = weighted_columns(counts, idf, ngram_orders, clipped, weigh_by_count=not clipped)
-    del counts
+    left = weighted_columns(references, idf, orders, clipped, weigh_by_count=True)
+    right = weighted_columns(candidates, idf, orders, clipped, weigh_by_count=not clipped)
     # The reference scorer's length is the number of bigrams.
-    lengths = np.maximum(words - 1, 0) if clipped else np.zeros(len(words), np.int64)
+    lengths, others = (np.maximum(one - 1, 0) * clipped for one in (left_words, right_words))
     keys, row_of = np.unique(np.stack([group_of, lengths], axis=1), axis=0, return_inverse=True)
-    weight = (10 if clipped else 1) / orders / sizes[group_of]
+    sizes = np.bincount(group_of)
+    most = 1 if variant == "tfidf" else 4
+    weight = (10 if clipped else 1) / most / sizes[group_of]
     position = (row_of.ravel(), np.arange(len(group_of)))
     gather = sparse.csr_array((weight.astype(np.float32), position), (len(keys), len(group_of)))
     return CiderFactors(
@@ -161,7 +179,7 @@ def cider_factors(
         starts=np.searchsorted(keys[:, 0], np.arange(len(sizes) + 1)),
         reference_lengths=keys[:, 1],
         captions=_compact(right),
-        caption_lengths=lengths,
+        caption_lengths=others,
         sigma=float(sigma),
     )
 
@@ -198,7 +216,7 @@ def _count(captions, vocabulary, verbose):
     return sparse.vstack(blocks, format="csr"), np.concatenate(words), vocabulary.orders
 
 
-def _document_frequency(counts, documents):
+def document_frequency(counts, documents):
     """In how many documents each n-gram occurs."""
     row = np.repeat(documents, np.diff(counts.indptr))
     shape = (documents.max() + 1, counts.shape[1])

@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from zoo.metrics.cider_factors import NgramVocabulary, weighted_columns
+from zoo.metrics.cider_factors import NgramVocabulary, document_frequency, weighted_factors
 
 VARIANTS = ("cider_d", "cider", "tfidf")
-BLOCK_GROUPS = 512
 
 
 class Cider:
@@ -57,8 +55,7 @@ class Cider:
         self._vocabulary = NgramVocabulary(1 if variant == "tfidf" else 4, tokenizer)
         counts, _ = self._vocabulary.count(captions)
         self._num_groups = len(corpus)
-        present = _averaging(group_of, len(corpus)) @ counts
-        self._frequency = np.bincount(present.indices, minlength=counts.shape[1])
+        self._frequency = document_frequency(counts, group_of)
 
     def score(self, references: Sequence[Sequence[str]], candidates: Sequence[str]) -> np.ndarray:
         """Scores every candidate against every group.
@@ -75,49 +72,17 @@ class Cider:
         """
         references, group_of = _flatten(references, "references")
         candidates = _texts(candidates, "`candidates`")
-        left, left_lengths = self._vocabulary.count(references)
-        right, right_lengths = self._vocabulary.count(candidates)
-        left = self._columns(left, weigh_by_count=True)
-        right = self._columns(right, weigh_by_count=self.variant != "cider_d")
-        num_columns = max(left.shape[1], right.shape[1])
-        left.resize(left.shape[0], num_columns)
-        right.resize(right.shape[0], num_columns)
-        mean = _averaging(group_of, group_of[-1] + 1)
-        if self.variant == "cider_d":
-            # The scorer's length is the number of bigrams.
-            lengths = np.maximum(left_lengths - 1, 0), np.maximum(right_lengths - 1, 0)
-        else:
-            lengths = np.zeros(len(references)), np.zeros(len(candidates))
-        return self._scores(left, right, mean, *lengths)
-
-    def _columns(self, counts, weigh_by_count):
-        """Rows of unit length for each n-gram order, over columns (n-gram, t) if clipped."""
+        counted = [self._vocabulary.count(captions) for captions in (references, candidates)]
         frequency = np.zeros(len(self._vocabulary))
         frequency[: len(self._frequency)] = self._frequency
         if self.smooth_idf:
             idf = 1 + np.log((1 + self._num_groups) / (1 + frequency))
         else:
             idf = np.log(self._num_groups / np.maximum(frequency, 1))
-        counts.resize(counts.shape[0], len(idf))
-        clipped = self.variant == "cider_d"
-        return weighted_columns(counts, idf, self._vocabulary.orders, clipped, weigh_by_count)
-
-    def _scores(self, left, right, mean, left_lengths, right_lengths):
-        """`(groups, candidates)`, a block of groups at a time."""
-        scale = np.float32((10 if self.variant == "cider_d" else 1) / self._vocabulary.max_order)
-        lengths = []
-        for length in np.unique(right_lengths):
-            chosen = np.flatnonzero(right_lengths == length)
-            penalty = np.exp(-((left_lengths - length) ** 2) / (2 * self.sigma**2))
-            lengths.append((chosen, scale * penalty, right[chosen].T.tocsr()))
-        scores = np.empty((mean.shape[0], len(right_lengths)), np.float32)
-        for start in range(0, mean.shape[0], BLOCK_GROUPS):
-            rows = mean[start : start + BLOCK_GROUPS]
-            for chosen, penalty, columns in lengths:
-                penalised = rows.multiply(penalty.astype(np.float32)).tocsr()
-                block = ((penalised @ left) @ columns).toarray()
-                scores[start : start + BLOCK_GROUPS, chosen] = block
-        return scores
+        for counts, _ in counted:
+            counts.resize(counts.shape[0], len(idf))
+        orders = self._vocabulary.orders
+        return weighted_factors(counted, group_of, idf, orders, self.variant, self.sigma).matrix()
 
 
 def cider(
@@ -169,10 +134,3 @@ def _texts(captions, what):
     if not len(captions):
         raise ValueError(f"{what} must hold at least one caption; received none")
     return list(captions)
-
-
-def _averaging(group_of, num_groups):
-    """`(groups, captions)`: the mean over the captions of each group."""
-    weight = (1 / np.bincount(group_of))[group_of].astype(np.float32)
-    positions = (group_of, np.arange(len(group_of)))
-    return sparse.csr_array((weight, positions), shape=(num_groups, len(group_of)))

@@ -31,7 +31,6 @@ def coco_benchmark(
     caption_ids: ArrayLike,
     annotations_dir: str | os.PathLike,
     instances: Any = None,
-    block_size: int | None = None,
     semantic: Any = None,
 ) -> dict[str, float]:
     """Evaluates on COCO's Karpathy test split by every published truth.
@@ -49,7 +48,6 @@ def coco_benchmark(
         annotations_dir: folder with the files of ECCV Caption: `coco_test_ids.npy` and
             `{original,cxc,eccv}_{image_to_caption,caption_to_image}.json`.
         instances: COCO instances JSON of these images, a path or several; None leaves PMRP out.
-        block_size: queries a block; None for as many as fit into 64 MiB.
         semantic: `(images, captions)` semantic scores, as for `average_semantic_precision`; None
             leaves ASP out.
 
@@ -85,17 +83,17 @@ def coco_benchmark(
         similarity = similarity.take(benchmark.rows, benchmark.columns)
     similarity = similarity.kept()
     truths = {"coco_5k": benchmark.own, "cxc": benchmark.cxc, "eccv": benchmark.eccv}
-    results = _whole_gallery(similarity, truths, block_size)
+    results = _whole_gallery(similarity, truths)
     results["eccv_captions_outside_gallery"] = int(truths["eccv"][0].unreachable.sum())
-    results |= _mean_of_folds(similarity, benchmark, block_size)
+    results |= _mean_of_folds(similarity, benchmark)
     if instances is not None:
         labels = read_instance_labels(instances, benchmark.image_ids)
-        results |= plausible_matches_of_coco(similarity, labels, benchmark, block_size)
+        results |= plausible_matches_of_coco(similarity, labels, benchmark)
     if semantic is not None:
         semantic = as_similarity(semantic)
         if any(left_out):
             semantic = semantic.take(benchmark.rows, benchmark.columns)
-        results |= semantic_precision_of_coco(similarity, semantic, benchmark, block_size)
+        results |= semantic_precision_of_coco(similarity, semantic, benchmark)
     results["images_outside_benchmark"], results["captions_outside_benchmark"] = left_out
     return results
 
@@ -179,13 +177,13 @@ class CocoBenchmark(NamedTuple):
             yield np.flatnonzero(np.isin(self.image_ids, self.caption_images[columns])), columns
 
 
-def _whole_gallery(similarity, truths, block_size):
+def _whole_gallery(similarity, truths):
     """Both directions by several truths, for which every row is ranked once."""
     results = {}
     for position, direction in enumerate(("i2t", "t2i")):
         scores = similarity if direction == "i2t" else similarity.transposed()
         chosen = [both[position] for both in truths.values()]
-        for name, ranks in zip(truths, rank_queries_many(scores, chosen, block_size), strict=True):
+        for name, ranks in zip(truths, rank_queries_many(scores, chosen), strict=True):
             for key, value in summarise(ranks).items():
                 results[f"{name}_{direction}_{key}"] = value
     for name in truths:
@@ -194,7 +192,7 @@ def _whole_gallery(similarity, truths, block_size):
     return results
 
 
-def _mean_of_folds(similarity, benchmark, block_size):
+def _mean_of_folds(similarity, benchmark):
     """COCO 1K and CxC 1K: the mean of each percentage, the sum of each whole number."""
     tables = []
     for rows, columns in benchmark.folds():
@@ -209,7 +207,7 @@ def _mean_of_folds(similarity, benchmark, block_size):
             ],
         }
         truths["coco_1k"].append(truths["coco_1k"][0].transposed())
-        tables.append(_whole_gallery(similarity.take(rows, columns), truths, block_size))
+        tables.append(_whole_gallery(similarity.take(rows, columns), truths))
     results = {}
     for key, value in tables[0].items():
         values = [table[key] for table in tables]

@@ -18,7 +18,6 @@ def plausible_match_r_precision(
     image_labels: ArrayLike,
     caption_image: ArrayLike,
     thresholds: Sequence[int] = (0, 1, 2),
-    block_size: int | None = None,
 ) -> dict[str, float]:
     """PMRP: R-Precision whose positives are the items with at most ζ differing labels.
 
@@ -33,7 +32,6 @@ def plausible_match_r_precision(
             for instance of `read_instance_labels`. A caption has those of its image.
         caption_image: `(captions,)` position of each caption's image.
         thresholds: the ζ over which R-Precision is averaged.
-        block_size: queries a block; None for as many as fit into 64 MiB.
 
     Returns:
         A dict: `i2t` and `t2i`, fractions, the means of `i2t_at_0`, `i2t_at_1` and so on by ζ;
@@ -65,7 +63,7 @@ def plausible_match_r_precision(
         ("i2t", similarity, relevances),
         ("t2i", similarity.transposed(), [truth.transposed() for truth in relevances]),
     ):
-        ranks = rank_queries_many(scores, truths, block_size)
+        ranks = rank_queries_many(scores, truths)
         values = [float(rank.mean(rank.r_precision)) for rank in ranks]
         results[direction] = float(np.mean(values))
         for limit, value in zip(thresholds, values, strict=True):
@@ -75,22 +73,19 @@ def plausible_match_r_precision(
     return results
 
 
-def plausible_matches_of_coco(similarity, labels, benchmark, block_size=None):
+def plausible_matches_of_coco(similarity, labels, benchmark):
     """PMRP of both directions on a `CocoBenchmark`, `coco_5k_i2t_pmrp` and so on, of 5K by ζ
     too."""
     row_of = {image: row for row, image in enumerate(benchmark.image_ids)}
     caption_row = np.array([row_of[image] for image in benchmark.caption_images])
-    full = plausible_match_r_precision(similarity, labels, caption_row, THRESHOLDS, block_size)
+    full = plausible_match_r_precision(similarity, labels, caption_row, THRESHOLDS)
     tables = []
     for rows, columns in benchmark.folds():
         place = np.full(len(benchmark.image_ids), -1)
         place[rows] = np.arange(len(rows))
+        owners = place[caption_row[columns]]
         scores = similarity.take(rows, columns)
-        tables.append(
-            plausible_match_r_precision(
-                scores, labels[rows], place[caption_row[columns]], THRESHOLDS, block_size
-            )
-        )
+        tables.append(plausible_match_r_precision(scores, labels[rows], owners, THRESHOLDS))
     results = {}
     for direction in ("i2t", "t2i"):
         results[f"coco_5k_{direction}_pmrp"] = 100 * full[direction]

@@ -63,7 +63,7 @@ class QueryRanks:
         return float(np.mean(values[self.has_positive]))
 
 
-def rank_queries(similarity: Any, relevance: Any, block_size: int | None = None) -> QueryRanks:
+def rank_queries(similarity: Any, relevance: Any) -> QueryRanks:
     """Ranks the positives of every query.
 
     ```python
@@ -73,7 +73,6 @@ def rank_queries(similarity: Any, relevance: Any, block_size: int | None = None)
     Args:
         similarity: `(N, M)` array or `PairwiseSimilarity`; rows are queries, higher is better.
         relevance: `(N, M)` booleans, dense or scipy sparse, or one of `zoo.metrics.relevance`.
-        block_size: queries a block; None for as many as fit into 64 MiB.
 
     Returns:
         `QueryRanks`.
@@ -81,16 +80,16 @@ def rank_queries(similarity: Any, relevance: Any, block_size: int | None = None)
     Raises:
         ValueError: if the shapes differ or a similarity is NaN.
     """
-    return rank_queries_many(similarity, [relevance], block_size)[0]
+    return rank_queries_many(similarity, [relevance])[0]
 
 
-def rank_queries_many(similarity, relevances, block_size=None):
+def rank_queries_many(similarity, relevances):
     """`rank_queries` for several relevances, with one pass over the similarities."""
     similarity = as_similarity(similarity)
     relevances = [as_relevance(relevance, similarity.shape) for relevance in relevances]
     num_queries, num_items = similarity.shape
     results = [_empty(num_queries, num_items) for _ in relevances]
-    for start, rows in row_blocks(similarity, block_size):
+    for start, rows in row_blocks(similarity):
         ordered = {}  # sorted rows, made at first use and shared by all relevances
         for relevance, result in zip(relevances, results, strict=True):
             for offset, scores in enumerate(rows):

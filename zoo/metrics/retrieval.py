@@ -74,7 +74,7 @@ def mean_average_precision_at_r(similarity: Any, relevance: Any) -> float:
 
 
 def evaluate_retrieval(
-    similarity: Any, relevance: Any, ks: Sequence[int] = (1, 5, 10), block_size: int | None = None
+    similarity: Any, relevance: Any, ks: Sequence[int] = (1, 5, 10)
 ) -> dict[str, float]:
     """Both directions of image–text retrieval, in percent.
 
@@ -88,7 +88,6 @@ def evaluate_retrieval(
         relevance: `(images, captions)` booleans, dense or scipy sparse, or one of
             `zoo.metrics.relevance`.
         ks: the K of Recall@K.
-        block_size: queries a block; None for as many as fit into 64 MiB.
 
     Returns:
         A dict: `i2t_recall@K`, `i2t_r_precision`, `i2t_map@r` and the same for `t2i_`, in
@@ -105,7 +104,7 @@ def evaluate_retrieval(
         ("i2t", similarity, relevance),
         ("t2i", similarity.transposed(), relevance.transposed()),
     ):
-        ranks = rank_queries(scores, truth, block_size)
+        ranks = rank_queries(scores, truth)
         results |= {f"{direction}_{key}": value for key, value in summarise(ranks, ks).items()}
     results["rsum"] = rsum(results)
     return results
@@ -162,7 +161,7 @@ def chance(relevance: Any, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
         results[f"{direction}_r_precision"] = float(weight @ (counts / total))
         precisions = [_average_precision(count, total) for count in counts]
         results[f"{direction}_map@r"] = float(weight @ precisions)
-    results["rsum"] = sum(value for key, value in results.items() if "recall@" in key)
+    results["rsum"] = rsum(results)
     return results
 
 

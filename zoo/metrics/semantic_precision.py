@@ -7,9 +7,7 @@ import numpy as np
 from zoo.metrics.blocks import as_similarity, row_blocks
 
 
-def average_semantic_precision(
-    similarity: Any, semantic: Any, block_size: int | None = None
-) -> dict[str, float]:
+def average_semantic_precision(similarity: Any, semantic: Any) -> dict[str, float]:
     """ASP: agreement of the model's ranking with the semantic ranking, in both directions.
 
     ASP of a query = mean over its whole gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)),
@@ -30,7 +28,6 @@ def average_semantic_precision(
     Args:
         similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
         semantic: `(images, captions)` array or memory map, for instance of `zoo.metrics.cider`.
-        block_size: queries a block; None for as many as fit into 64 MiB.
 
     Returns:
         A dict: `i2t` and `t2i`, fractions in (0, 1].
@@ -47,19 +44,19 @@ def average_semantic_precision(
     """
     similarity, semantic = checked(similarity, semantic)
     return {
-        "i2t": _one_direction(similarity, semantic, block_size),
-        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), block_size),
+        "i2t": _one_direction(similarity, semantic),
+        "t2i": _one_direction(similarity.transposed(), semantic.transposed()),
     }
 
 
-def semantic_precision_of_coco(similarity, semantic, benchmark, block_size=None):
+def semantic_precision_of_coco(similarity, semantic, benchmark):
     """ASP of both directions on a `CocoBenchmark`, `coco_5k_i2t_asp` and so on."""
     parts = {"coco_5k": [(similarity, semantic)]}
     folds = benchmark.folds()
     parts["coco_1k"] = (tuple(one.take(*fold) for one in (similarity, semantic)) for fold in folds)
     results = {}
     for name, pairs in parts.items():
-        tables = [average_semantic_precision(*pair, block_size) for pair in pairs]
+        tables = [average_semantic_precision(*pair) for pair in pairs]
         for direction in ("i2t", "t2i"):
             mean = np.mean([table[direction] for table in tables])
             results[f"{name}_{direction}_asp"] = 100 * float(mean)
@@ -79,22 +76,20 @@ def checked(similarity, semantic):
     return similarity, semantic
 
 
-def _one_direction(similarity, semantic, block_size):
+def _one_direction(similarity, semantic):
     total = 0.0
-    for scores, truth in row_pairs(similarity, semantic, block_size):
+    for scores, truth in row_pairs(similarity, semantic):
         total += agreement(scores, truth)
     return float(total / similarity.shape[0])
 
 
-def row_pairs(similarity, semantic, block_size=None):
+def row_pairs(similarity, semantic):
     """Yields the rows of both, a query after the other."""
-    blocks = zip(
-        row_blocks(similarity, block_size),
-        row_blocks(semantic, block_size, name="semantic"),
-        strict=True,
-    )
-    for (_, model_rows), (_, semantic_rows) in blocks:
-        yield from zip(model_rows, semantic_rows, strict=True)
+    every = [
+        (rows for _, block in row_blocks(values, name=name) for rows in block)
+        for name, values in (("similarity", similarity), ("semantic", semantic))
+    ]
+    yield from zip(*every, strict=True)
 
 
 def agreement(scores, truth):

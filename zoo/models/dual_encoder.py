@@ -30,7 +30,7 @@ class DualEncoder(keras.Model):
     similarities. `fit`, `predict`, callbacks, `.keras` files and mixed precision are Keras' own.
 
     ```python
-    model = zoo.models.pcme(image_encoder="mobilenet_v2", tokenizer=tokenizer)
+    model = zoo.models.pcme("mobilenet_v2", tokenizer)
     model.compile(optimizer=zoo.training.AdamP(1e-4))  # the paper's loss is the default
     model.fit(batches)
     images = model.encode_images(photos)  # a MultivariateNormalDiag

@@ -7,7 +7,8 @@ import keras
 
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
-from zoo.encoders.words import NOTHING, caption_features
+from zoo.encoders.words import NOTHING
+from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 # From scratch, for words of a small vocabulary.
@@ -50,17 +51,9 @@ def pcme(
     scale=30.0, shift=30.0, kl_weight=1e-5, uniformity_weight=0.0`.
 
     Args:
-        image_backbone: a name of `zoo.encoders.convolutional`, or a `keras.Model` from images to
-            local features.
-        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
-            It is saved with the model, and says how many words there are and how long a caption.
-        vocabulary_size: number of token ids, where there is no tokenizer.
+        image_backbone, tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size,
+            image_weights: see `zoo.models.backbones`.
         dim: dimension of the embedding (D).
-        word_dim: dimension of the word vectors.
-        word_vectors: initial word vectors `(vocabulary, word_dim)`, such as GloVe's, or None.
-        max_length: length of a caption in ids, where there is no tokenizer.
-        image_size: height and width of the images.
-        image_weights: `"imagenet"`, a local path, or None (see `zoo.encoders.convolutional`).
         num_samples: samples J of each embedding.
         method: how the match probability is computed, `"sampled"` as in the paper or
             `"moment_matched"` without noise, see `zoo.similarities.MatchProbability`.
@@ -98,16 +91,18 @@ def pcme(
         the last word (`at_last_word`), and samples take the head's sum for log σ
         (`log_deviation`).
     """
-    image_backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    caption_backbone = caption_features(
-        caption_backbone,
+    image_backbone, caption_backbone = backbones(
+        image_backbone,
         tokenizer,
-        vocabulary_size,
         sentence_dim or dim,
+        caption_backbone,
+        vocabulary_size,
+        word_dim,
+        word_vectors,
         max_length,
-        word_dim=word_dim,
-        word_vectors=word_vectors,
-        at_last_word=at_last_word,
+        image_size,
+        image_weights,
+        gru={"at_last_word": at_last_word},
     )
     image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
     caption_encoder = encoders.gaussian_caption_encoder(

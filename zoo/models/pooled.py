@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.encoders.words import caption_features
+from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 
@@ -25,53 +25,37 @@ def pooled_encoders(
     caption_pooling=None,
     **head,
 ):
-    """An image and a caption encoder that pool all tokens of their backbones by rank.
+    """An image and a caption encoder that pool all tokens of their backbones by rank, a pair of
+    Functional models to embeddings.
 
     Args:
-        image_backbone: a name of `zoo.encoders.convolutional`, or a `keras.Model` from images to
-            features, such as `zoo.encoders.clip_image("vit_b_32")`, see `pooled_image_encoder`.
-        caption_backbone: a `keras.Model` from ids to features, such as `zoo.encoders.clip_text()`,
-            see `pooled_caption_encoder`; None for a bidirectional GRU.
-        tokenizer: a layer from strings to token ids, which says how many words there are and how
-            long a caption is. The builders save it with the model.
-        vocabulary_size: number of token ids, for a GRU where there is no tokenizer.
+        image_backbone, caption_backbone, tokenizer, vocabulary_size, word_dim, max_length,
+            image_size, image_weights: see `zoo.models.backbones`.
         dim: dimension of the embedding (D).
-        word_dim: dimension of the word vectors of the GRU.
-        max_length: length of a caption in ids, where there is no tokenizer.
-        image_size: height and width of the images, for a named backbone.
-        image_weights: `"imagenet"`, a local path, or None, likewise.
-        drop_rate, drop_varies: share of the image's tokens that a training step leaves out, see
-            `zoo.layers.PooledGaussianHead`. Words are lost by the input pipeline, which can also
-            replace and delete them.
-        seed: of that.
+        drop_rate, drop_varies, seed: share of the image's tokens that a training step leaves out,
+            see `zoo.layers.PooledGaussianHead`. Words are lost by the input pipeline, which can
+            also replace and delete them.
         caption_pooling: in place of `pooling`, of captions alone.
         **head: options of `zoo.layers.PooledGaussianHead`, for both towers: `covariance=None`
             for points, `pooling="mean"`, `log_variance_bias` and so on.
-
-    Returns:
-        A pair of Functional models, to embeddings.
-
-    Raises:
-        ValueError: if there is nothing to make a caption encoder of.
     """
-    caption_backbone = caption_features(
-        caption_backbone,
+    images, captions = backbones(
+        image_backbone,
         tokenizer,
-        vocabulary_size,
         dim,
-        max_length,
-        word_dim=word_dim,
-        merge="ave",
+        caption_backbone,
+        vocabulary_size,
+        word_dim,
+        max_length=max_length,
+        image_size=image_size,
+        image_weights=image_weights,
+        gru={"merge": "ave"},
     )
-    image_backbone = encoders.image_features(image_backbone, image_size, image_weights)
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
-    images = encoders.pooled_image_encoder(image_backbone, dim, **dropping, **head)
+    images = encoders.pooled_image_encoder(images, dim, **dropping, **head)
     if caption_pooling is not None:
         head["pooling"] = caption_pooling
-    return (
-        images,
-        encoders.pooled_caption_encoder(caption_backbone, dim, **head),
-    )
+    return images, encoders.pooled_caption_encoder(captions, dim, **head)
 
 
 def infonce(

@@ -7,7 +7,7 @@ import keras
 from zoo import encoders, layers, losses, similarities
 from zoo.embeddings import SET
 from zoo.encoders.image_features import ImageBackbone
-from zoo.encoders.words import caption_features
+from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 # Of sets and of nothing else.
@@ -15,62 +15,20 @@ SIMILARITIES = similarities.names(lambda cls: cls.embeddings == (SET,))
 
 
 def set_backbones(
-    image_backbone="resnet152",
-    caption_backbone=None,
-    tokenizer=None,
-    vocabulary_size=None,
-    dim=1024,
-    word_dim=300,
-    word_vectors=None,
-    merge="concat",
-    max_length=32,
-    image_size=224,
-    image_weights=None,
-    dropout=0.0,
-    drop_rate=0.0,
-    seed=0,
+    image_backbone, tokenizer, dim, merge="concat", dropout=0.0, drop_rate=0.0, seed=0, **options
 ):
-    """What the towers of a set model start from.
-
-    Args:
-        image_backbone: a name of `zoo.encoders.convolutional`; the shape `(num_regions,
-            region_dim)` of precomputed regions, the number perhaps None, which
-            `zoo.encoders.regions` reads; or a `keras.Model` to features, see
-            `zoo.encoders.set_image_encoder`.
-        caption_backbone: a `keras.Model` from ids to features, such as `zoo.encoders.bert(…)`, see
-            `zoo.encoders.set_caption_encoder`; None for a bidirectional GRU.
-        tokenizer: a layer from strings to token ids, which says how many words there are and how
-            long a caption is. The builders save it with the model.
-        vocabulary_size: number of token ids, for a GRU where there is no tokenizer.
-        dim: dimension of the elements (D).
-        word_dim, word_vectors, merge: of the GRU, see `zoo.encoders.gru`.
-        max_length: length of a caption in ids, for a GRU where there is no tokenizer.
-        image_size, image_weights: of a named network, see `zoo.encoders.convolutional`.
-        dropout: of `zoo.encoders.regions` and of the GRU's words.
-        drop_rate, seed: of `zoo.encoders.regions`.
-
-    Returns:
-        A pair of `keras.Model`s, of images and of captions.
-
-    Raises:
-        ValueError: if the shape is not one of regions, or there is nothing to make a caption
-            encoder of.
-    """
-    if isinstance(image_backbone, (str, keras.Model)):
-        images = encoders.image_features(image_backbone, image_size, image_weights)
-    elif len(image_backbone) == 2:
+    """`zoo.models.backbones`, of which `zoo.encoders.regions` reads the shape of regions. Raises
+    ValueError if the shape is not one of regions."""
+    if not isinstance(image_backbone, (str, keras.Model)):
+        if len(image_backbone) != 2:
+            raise ValueError(
+                "`image_backbone` must be a name, a keras.Model, or a shape (num_regions, "
+                f"region_dim); received {image_backbone!r}"
+            )
         num_regions, region_dim = image_backbone
-        images = encoders.regions(region_dim, dim, num_regions, dropout, drop_rate, seed)
-    else:
-        raise ValueError(
-            "`image_backbone` must be a name, a keras.Model, or a shape (num_regions, "
-            f"region_dim); received {image_backbone!r}"
-        )
-    options = {"word_dim": word_dim, "merge": merge, "word_vectors": word_vectors}
-    options |= {"dropout": dropout, "seed": seed}
-    return images, caption_features(
-        caption_backbone, tokenizer, vocabulary_size, dim, max_length, **options
-    )
+        image_backbone = encoders.regions(region_dim, dim, num_regions, dropout, drop_rate, seed)
+    gru = {"merge": merge, "dropout": dropout, "seed": seed}
+    return backbones(image_backbone, tokenizer, dim, gru=gru, **options)
 
 
 def set_similarity(name, alpha=16.0):
@@ -115,7 +73,7 @@ def dive(
     normalize_over: str = "slots",
     dropout: float = 0.0,
     seed: int = 0,
-    **backbones: Any,
+    **options: Any,
 ) -> DualEncoder:
     """DivE whole: two towers with set prediction, smooth-Chamfer, hardest-negative triplets.
 
@@ -131,8 +89,10 @@ def dive(
     caption_backbone=zoo.encoders.bert(…)`.
 
     Args:
-        image_backbone, tokenizer, dim, **backbones: see `zoo.models.sets.set_backbones`, which
-            has `merge="ave"` here.
+        image_backbone, tokenizer, **options: see `zoo.models.backbones`; also `drop_rate` of
+            `zoo.encoders.regions`, which reads the shape of regions, and `merge` of
+            `zoo.layers.SentenceGRU`, here `"ave"`.
+        dim: dimension of the elements (D).
         num_slots: elements of a set (K); 1 is a single embedding.
         num_iterations: rounds of aggregation (T).
         similarity: `"smooth_chamfer"`, `"chamfer"`, `"maximum_pair"` (MIL) or
@@ -167,9 +127,9 @@ def dive(
         slots; the released means, which the weights go with, are taken here (see `TripletRanking`
         and `zoo.losses.diversity`).
     """
-    towers = {"tokenizer": tokenizer, "dim": dim, "merge": "ave", **backbones}
     left_out = {"dropout": dropout, "seed": seed}
-    images, captions = set_backbones(image_backbone, **towers, **left_out)
+    options = {"merge": "ave", **options, **left_out}
+    images, captions = set_backbones(image_backbone, tokenizer, dim, **options)
     is_map = not isinstance(images.output, dict)
     if head_dim is None and dim % num_heads == 0:
         head_dim = (dim if is_map else 2 * dim) // num_heads
@@ -216,7 +176,7 @@ def pvse(
     hidden_dim: int | None = None,
     dropout: float = 0.0,
     seed: int = 0,
-    **backbones: Any,
+    **options: Any,
 ) -> DualEncoder:
     """PVSE whole: two towers with PIE-Net, the maximum over pairs (MIL), triplets.
 
@@ -227,7 +187,8 @@ def pvse(
     ```
 
     Args:
-        image_backbone, tokenizer, dim, **backbones: see `zoo.models.sets.set_backbones`.
+        image_backbone, tokenizer, dim, **options: as for `zoo.models.dive`, but for `merge`, here
+            `"concat"`.
         num_embeddings: embeddings an item (K); 1 is a single embedding, which has no diversity.
         similarity, alpha: as for `zoo.models.dive`; the paper's is `"maximum_pair"`.
         margin, mining: of `zoo.losses.TripletRanking`.
@@ -258,7 +219,7 @@ def pvse(
     several = num_embeddings > 1
     left_out = {"dropout": dropout, "seed": seed}
     return set_model(
-        set_backbones(image_backbone, tokenizer=tokenizer, dim=dim, **left_out, **backbones),
+        set_backbones(image_backbone, tokenizer, dim, **left_out, **options),
         dim,
         set_layer,
         [

@@ -1,13 +1,12 @@
 """SGRAF: similarity reasoning and filtration over regions and words."""
 
-import os
+from typing import Any
 
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
-from zoo.encoders.words import caption_features
+from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 
 MODULES = ("saf", "sgr", "both")
@@ -16,21 +15,15 @@ MODULES = ("saf", "sgr", "both")
 def sgraf(
     image_backbone: ImageBackbone = (36, 2048),
     tokenizer: keras.layers.Layer | None = None,
-    vocabulary_size: int | None = None,
     dim: int = 1024,
     similarity_dim: int = 256,
     module: str = "both",
     num_steps: int = 3,
-    word_dim: int = 300,
-    word_vectors: Tensor | None = None,
-    max_length: int = 40,
-    image_size: int = 224,
-    image_weights: str | os.PathLike | None = None,
     dropout: float = 0.4,
     margin: float = 0.2,
     mining: str = "hardest",
     seed: int = 0,
-    caption_backbone: keras.Model | None = None,
+    **options: Any,
 ) -> DualEncoder:
     """SAF, SGR or both: regions, words of a bidirectional GRU, cross-attention, triplets.
 
@@ -45,10 +38,8 @@ def sgraf(
     towers, whose similarity is the mean of both.
 
     Args:
-        image_backbone: the shape of precomputed regions; or a name of
-            `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
-        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights,
-            caption_backbone: see `vsepp`.
+        image_backbone, tokenizer, **options: see `zoo.models.backbones`; the cells of a network's
+            map are taken for regions.
         dim: channels of a region and of a word (D).
         similarity_dim: channels of an alignment.
         module: `"saf"`, `"sgr"` or `"both"`.
@@ -71,19 +62,9 @@ def sgraf(
     """
     if module not in MODULES:
         raise ValueError(f"`module` must be one of {MODULES}; received {module!r}")
-    backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = caption_features(
-        caption_backbone,
-        tokenizer,
-        vocabulary_size,
-        dim,
-        max_length,
-        word_dim=word_dim,
-        merge="ave",
-        word_vectors=word_vectors,
-        dropout=dropout,
-        seed=seed,
-    )
+    gru = {"merge": "ave", "dropout": dropout, "seed": seed}
+    options = {"max_length": 40, **options}
+    images, words = backbones(image_backbone, tokenizer, dim, gru=gru, **options)
     parts = {
         "saf": lambda: similarities.SimilarityFiltration(dim, similarity_dim, name="saf"),
         "sgr": lambda: similarities.SimilarityReasoning(
@@ -95,7 +76,7 @@ def sgraf(
         similarities.AverageSimilarity(both, name="sgraf") if module == "both" else parts[module]()
     )
     return DualEncoder(
-        encoders.region_token_encoder(backbone, dim, dropout, seed),
+        encoders.region_token_encoder(images, dim, dropout, seed),
         encoders.word_token_encoder(words, dropout, seed, dim),
         similarity=similarity,
         loss=losses.TripletRanking(margin, mining=mining),

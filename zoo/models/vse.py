@@ -1,33 +1,27 @@
 """VSE0, VSE++ and VSRN: points trained by a triplet loss."""
 
-import os
 from typing import Any
 
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.embeddings import Tensor
 from zoo.encoders.image_features import ImageBackbone
 from zoo.encoders.stored_features import replay
-from zoo.encoders.words import caption_features
 from zoo.layers.region_reasoning import RegionReasoning
+from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
+
+_ONE_WAY = {"bidirectional": False}
 
 
 def vsepp(
     image_backbone: ImageBackbone = "resnet152",
     tokenizer: keras.layers.Layer | None = None,
-    vocabulary_size: int | None = None,
     dim: int = 1024,
-    word_dim: int = 300,
-    word_vectors: Tensor | None = None,
-    max_length: int = 32,
-    image_size: int = 224,
-    image_weights: str | os.PathLike | None = None,
     margin: float = 0.2,
     mining: str = "hardest",
-    caption_backbone: keras.Model | None = None,
     unit_features: bool | None = None,
+    **options: Any,
 ) -> DualEncoder:
     """VSE++: mean-pooled image features, a GRU, cosine, hardest negatives.
 
@@ -42,20 +36,9 @@ def vsepp(
     `zoo.training.CollapseWarning` notices.
 
     Args:
-        image_backbone: a name of `zoo.encoders.convolutional`, a `keras.Model` from images to
-            local features, or the shape of precomputed features, `(num_regions, dim)` or
-            `(dim,)`, see `zoo.encoders.image_features`.
-        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
-            It is saved with the model, and says how many words there are and how long a caption.
-        vocabulary_size: number of token ids, where there is no tokenizer.
+        image_backbone, tokenizer, **options: see `zoo.models.backbones`.
         dim: dimension of the embedding (D).
-        word_dim: dimension of the word vectors, which are trained from scratch.
-        word_vectors: initial word vectors `(vocabulary, word_dim)`, or None.
-        max_length: length of a caption in ids, where there is no tokenizer.
-        image_size, image_weights: for a named backbone, see `zoo.encoders.convolutional`.
         margin, mining: see `zoo.losses.TripletRanking`.
-        caption_backbone: a `keras.Model` to features in place of the GRU, such as
-            `zoo.encoders.vectors(dim)` for stored vectors; None for the GRU.
         unit_features: whether a network's features have length one before the linear map too.
             None for yes, except for precomputed features.
 
@@ -73,19 +56,9 @@ def vsepp(
     """
     if unit_features is None:
         unit_features = not isinstance(image_backbone, (tuple, list))
-    backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = caption_features(
-        caption_backbone,
-        tokenizer,
-        vocabulary_size,
-        dim,
-        max_length,
-        word_dim=word_dim,
-        word_vectors=word_vectors,
-        bidirectional=False,
-    )
+    images, words = backbones(image_backbone, tokenizer, dim, gru=_ONE_WAY, **options)
     return DualEncoder(
-        encoders.mean_image_encoder(backbone, dim, unit_features),
+        encoders.mean_image_encoder(images, dim, unit_features),
         encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
@@ -125,18 +98,12 @@ def vse0(
 def vsrn(
     image_backbone: ImageBackbone = (36, 2048),
     tokenizer: keras.layers.Layer | None = None,
-    vocabulary_size: int | None = None,
     dim: int = 2048,
-    word_dim: int = 300,
-    word_vectors: Tensor | None = None,
-    max_length: int = 32,
-    image_size: int = 224,
-    image_weights: str | os.PathLike | None = None,
     num_layers: int = 4,
     margin: float = 0.2,
     mining: str = "hardest",
-    caption_backbone: keras.Model | None = None,
     released: str | None = None,
+    **options: Any,
 ) -> DualEncoder:
     """VSRN: regions related by graph convolutions and read by a GRU, cosine, hardest negatives.
 
@@ -147,10 +114,8 @@ def vsrn(
     ```
 
     Args:
-        image_backbone: the shape of precomputed regions; or a name of
-            `zoo.encoders.convolutional` or a `keras.Model`, whose cells are taken for regions.
-        tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size, image_weights,
-            caption_backbone: see `vsepp`.
+        image_backbone, tokenizer, **options: see `zoo.models.backbones`; the cells of a network's
+            map are taken for regions.
         dim: dimension of the embedding (D).
         num_layers: graph convolutions.
         margin, mining: see `zoo.losses.TripletRanking`.
@@ -168,19 +133,9 @@ def vsrn(
     Released code differs: for COCO it normalises the regions over regions, before the graphs and
         after them; for Flickr30K a BatchNorm follows the GRU over regions (`released`).
     """
-    backbone = encoders.image_features(image_backbone, image_size, image_weights)
-    words = caption_features(
-        caption_backbone,
-        tokenizer,
-        vocabulary_size,
-        dim,
-        max_length,
-        word_dim=word_dim,
-        word_vectors=word_vectors,
-        bidirectional=False,
-    )
+    images, words = backbones(image_backbone, tokenizer, dim, gru=_ONE_WAY, **options)
     return DualEncoder(
-        encoders.reasoning_image_encoder(backbone, dim, num_layers, released),
+        encoders.reasoning_image_encoder(images, dim, num_layers, released),
         encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),

@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,17 +29,15 @@ class LayerwiseRates:
     one optimizer, which they would not be in a `keras.optimizers.MultiOptimizer`.
 
     Args:
-        rates: a dict from variable paths to factors. A key is a path as it is, or a regular
-            expression that must match the whole path; a path as it is goes first. Variables that
-            no key names have the factor 1. `rates_by_depth` makes such a dict. Or a list with one
-            factor for each trainable variable in order, which is what a built optimizer saves:
-            paths may change when a model is loaded, the order does not.
+        rates: a dict from variable paths to factors; variables that it does not name have the
+            factor 1. `rates_by_depth` makes such a dict. Or a list with one factor for each
+            trainable variable in order, which is what a built optimizer saves: paths may change
+            when a model is loaded, the order does not.
         *args, **kwargs: those of the optimizer.
 
     Raises:
         ValueError: if a factor is negative, and, when the optimizer is built, if a key names no
-            variable, several patterns name one, one path belongs to several variables, or a list
-            has another length.
+            variable or several, or a list has another length.
     """
 
     def __init__(self, *args: Any, rates: dict[str, float] | None = None, **kwargs: Any):
@@ -89,8 +86,8 @@ class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` with a factor on the learning rate for each variable.
 
     ```python
-    # the image encoder's variables at a hundredth of the rate
-    zoo.training.LayerwiseAdamW(1e-3, rates={"image_encoder": 0.01})
+    rates = zoo.training.rates_by_depth([model.image_encoder], rate=0.01)
+    model.compile(zoo.training.LayerwiseAdamW(1e-3, rates=rates))
     ```
 
     Args:
@@ -214,22 +211,15 @@ def _resolve(rates, paths):
             )
         return list(rates)
     counts = collections.Counter(paths)
-    patterns = {key: re.compile(key) for key in rates if key not in counts}
-    used, resolved = set(), []
-    for path in paths:
-        keys = [path] if path in rates else [k for k, p in patterns.items() if p.fullmatch(path)]
-        if len(keys) > 1:
-            raise ValueError(f"`rates` must name each variable once; {keys} all match {path!r}")
-        if path in rates and counts[path] > 1:
-            raise ValueError(
-                f"`rates` names {path!r}, which is the path of {counts[path]} variables; "
-                "give their layers different names"
-            )
-        used.update(keys)
-        resolved.append(rates[keys[0]] if keys else 1.0)
-    unused = sorted(rates.keys() - used)
+    unused = sorted(rates.keys() - counts.keys())
     if unused:
         raise ValueError(
             f"`rates` must name variables of the model; {unused} match none of {paths[:5]} …"
         )
-    return resolved
+    for path in rates:
+        if counts[path] > 1:
+            raise ValueError(
+                f"`rates` names {path!r}, which is the path of {counts[path]} variables; "
+                "give their layers different names"
+            )
+    return [rates.get(path, 1.0) for path in paths]

@@ -27,7 +27,6 @@ def load(
     split: str | None = None,
     image_size: int = 224,
     skip_bad: bool = False,
-    missing: str = "skip",
     verbose: bool = True,
 ) -> Loaded:
     """Reads COCO captions, whole or a part of them.
@@ -41,15 +40,15 @@ def load(
             with one a line), such as PCME's `coco_test_ids.npy`. None: all.
         split: for `dataset_coco.json`: `"train"` (which, as everyone does, has `restval` in it),
             `"val"`, `"test"` or `"restval"`.
-        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`; captions that `ids`
-            names and the files lack are missing too.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own. `image_ids` and
-        `caption_ids` are COCO's.
+        `caption_ids` are COCO's. `records.skipped` also lists captions that `ids` names and the
+        files lack.
 
     Raises:
-        ValueError: if `split` or `missing` is unknown.
+        ValueError: if `split` is unknown.
         InputError: if something is not there or not what it has to be, or `split` does not go
             with the files.
 
@@ -71,9 +70,9 @@ def load(
         listed = coco_records(contents, problems)
     wanted = None if ids is None else _read_ids(ids)
     if wanted is not None:
-        listed = _keep(list(listed), wanted, files, problems, missing)
+        listed = _keep(listed, wanted, problems)
     name = " ".join(["COCO", *([split] if split else [path.stem for path, _ in contents])])
-    return gather(name, listed, images, image_size, problems, missing, verbose)
+    return gather(name, listed, images, image_size, problems, verbose=verbose)
 
 
 def coco_records(contents, problems):
@@ -117,7 +116,7 @@ def _places(name, path):
     return (name, f"{split[0]}/{name}") if split else (name,)
 
 
-def _keep(listed, wanted, files, problems, missing):
+def _keep(listed, wanted, problems):
     found, kept = set(), []
     for record in listed:
         pairs = [p for p in zip(record.captions, record.caption_ids, strict=True) if p[1] in wanted]
@@ -125,10 +124,7 @@ def _keep(listed, wanted, files, problems, missing):
             captions, numbers = map(list, zip(*pairs, strict=True))
             found.update(numbers)
             kept.append(record._replace(captions=captions, caption_ids=numbers))
-    absent = sorted(wanted - found)
-    if absent and missing == "error":
-        raise InputError(f"{files[0]}: no caption {absent[0]}, nor {len(absent) - 1:,} others")
-    for number in absent:
+    for number in sorted(wanted - found):
         problems.missing("missing captions", f"caption {number}")
     return kept
 

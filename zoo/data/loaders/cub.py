@@ -20,7 +20,6 @@ def load(
     image_size: int = 224,
     splits: Any = None,
     skip_bad: bool = False,
-    missing: str = "skip",
     verbose: bool = True,
 ) -> Loaded:
     """Reads one split of CUB-200-2011 with ten captions an image.
@@ -38,17 +37,16 @@ def load(
         splits: a folder with `trainvalclasses.txt` and so on. By default `splits_pcme_xian` in
             `root` if it is there, else the division of the real set, which the zoo has.
         skip_bad: leave out what is bad, and count it, instead of raising.
-        missing: what to do when `images.txt` lists photos that are not there: `"skip"` goes on
-            with the others and reports it, `"error"` raises.
         verbose: print one line with the counts.
 
     Returns:
-        A `Loaded` tuple `(records, dataset)`. `records.skipped` lists all that was left out. The
-        dataset yields one caption with its image: `images` `(image_size, image_size, 3)` float32
-        in 0 … 255, `captions` string, `image_labels` and `caption_labels` int32.
+        A `Loaded` tuple `(records, dataset)`. `records.skipped` lists all that was left out, such
+        as photos that `images.txt` lists and that are not there. The dataset yields one caption
+        with its image: `images` `(image_size, image_size, 3)` float32 in 0 … 255, `captions`
+        string, `image_labels` and `caption_labels` int32.
 
     Raises:
-        ValueError: if `split` or `missing` is unknown.
+        ValueError: if `split` is unknown.
         InputError: if something is not there, cannot be read, or is not what it has to be.
 
     Reference: Wah et al., "The Caltech-UCSD Birds-200-2011 Dataset"; Reed et al., "Learning Deep
@@ -56,8 +54,6 @@ def load(
     """
     if split not in SPLITS:
         raise ValueError(f"`split` must be one of {SPLITS}; received {split!r}")
-    if missing not in ("skip", "error"):
-        raise ValueError(f"`missing` must be 'skip' or 'error'; received {missing!r}")
     root = existing_folder(root, "data folder")
     problems = Problems(skip_bad)
     class_names = _read_classes(root)
@@ -68,7 +64,7 @@ def load(
         problems.bad(
             "classes without images", root / "images.txt", f"no image of {class_names[label]}"
         )
-    kept = _present(root, class_names, images, in_split, chosen, problems, missing)
+    kept = _present(root, class_names, images, in_split, chosen, problems)
     kept = _readable(root, images, kept, problems)
     texts, recoded = _read_captions(root, captions, images, kept, problems)
     kept = [number for number in kept if number in texts]
@@ -131,7 +127,7 @@ def _check_folders(root, class_names, images, problems):
             problems.bad("unknown classes", entry, "a class that classes.txt does not list")
 
 
-def _present(root, class_names, images, in_split, chosen, problems, missing):
+def _present(root, class_names, images, in_split, chosen, problems):
     """Of the split's images those whose photo is there; a class may be there not at all."""
     by_class = {}
     for number, (name, label) in images.items():
@@ -152,11 +148,6 @@ def _present(root, class_names, images, in_split, chosen, problems, missing):
         absent += [number for number, _ in members if number not in found and in_split(number)]
     for number in sorted(absent):
         problems.missing("missing photos", root / "images" / images[number][0])
-    if absent and missing == "error":
-        raise InputError(
-            f"{root / 'images'}: {len(absent):,} photos that images.txt lists are not there, "
-            f"the first is {images[min(absent)][0]}"
-        )
     return sorted(kept)
 
 

@@ -17,7 +17,6 @@ def load(
     split: str = "train",
     image_size: int = 224,
     skip_bad: bool = False,
-    missing: str = "skip",
     verbose: bool = True,
 ) -> Loaded:
     """Reads one split of Flickr30K.
@@ -27,13 +26,13 @@ def load(
             `{file name: {"split": …, "captions": […]}}`. A `.json.gz` is unpacked.
         images: the folder of the images, or None for the captions alone.
         split: `"train"` (29,000 images), `"val"` (1,014) or `"test"` (1,000).
-        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own.
 
     Raises:
-        ValueError: if `split` or `missing` is unknown.
+        ValueError: if `split` is unknown.
         InputError: if something is not there or not what it has to be.
 
     Reference: Young et al., "From image descriptions to visual denotations" (TACL 2014).
@@ -48,7 +47,7 @@ def load(
         listed = karpathy_records(path, content, split, problems, "filename")
     else:
         listed = _records_by_name(path, content, split, problems)
-    return gather(f"Flickr30K {split}", listed, images, image_size, problems, missing, verbose)
+    return gather(f"Flickr30K {split}", listed, images, image_size, problems, verbose=verbose)
 
 
 def _records_by_name(path, content, split, problems):

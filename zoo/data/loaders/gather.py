@@ -41,8 +41,6 @@ def has_fields(entry, **kinds):
 def gather(name, listed, images, image_size, problems=None, missing="skip", verbose=True):
     """A `Loaded` tuple of the listed images that can be used, each a class of its own. Raises
     InputError as `problems` and `missing` decide."""
-    if missing not in ("skip", "error"):
-        raise ValueError(f"`missing` must be 'skip' or 'error'; received {missing!r}")
     problems = problems or Problems()
     listed = _with_captions(_distinct(listed, problems), problems)
     if images is None:

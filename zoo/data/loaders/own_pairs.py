@@ -133,7 +133,6 @@ def load(
     caption_column: str = "caption",
     image_size: int = 224,
     skip_bad: bool = False,
-    missing: str = "skip",
     verbose: bool = True,
     separator: str | None = None,
 ) -> Loaded:
@@ -155,7 +154,7 @@ def load(
             that has the first pictures of the table.
         image_column: name of the column, or key, of the path.
         caption_column: name of the column, or key, of the caption.
-        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
         separator: between the fields of a table: one character, or `"tab"`; by default a comma in
             `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
 
@@ -164,13 +163,13 @@ def load(
         as the table has it first, relative to the folder of the images.
 
     Raises:
-        ValueError: if `missing` is unknown.
         InputError: if something is not there or not what it has to be, with file and line.
     """
     problems = Problems(skip_bad)
     layout = recognised(table, images, (image_column, caption_column), separator)
     listed, _ = read_layout(layout, problems, caption_column)
-    return gather(layout.source.name, listed, layout.images, image_size, problems, missing, verbose)
+    name = layout.source.name
+    return gather(name, listed, layout.images, image_size, problems, verbose=verbose)
 
 
 def load_split(

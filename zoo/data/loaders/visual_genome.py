@@ -18,7 +18,6 @@ def load(
     images: str | os.PathLike | None = None,
     image_size: int = 224,
     skip_bad: bool = False,
-    missing: str = "skip",
     verbose: bool = True,
 ) -> Loaded:
     """Reads Visual Genome's region descriptions.
@@ -28,7 +27,7 @@ def load(
             "phrase", "x", "y", "width", "height"}, …]}`, an entry an image.
         images: the folder of the images `ID.jpg`, which may lie in `VG_100K/` and `VG_100K_2/`
             below it. None: the phrases alone.
-        image_size, skip_bad, missing, verbose: as of `zoo.data.cub.load`.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own.
@@ -36,7 +35,6 @@ def load(
         it is stored; some reach over its edge.
 
     Raises:
-        ValueError: if `missing` is unknown.
         InputError: if something is not there or not what it has to be, with file and region.
 
     Reference: Krishna et al., "Visual Genome" (IJCV 2017).
@@ -47,7 +45,7 @@ def load(
         raise InputError(f"{path}: expected a list of objects with 'regions'")
     problems = Problems(skip_bad)
     listed = _records(path, content, problems)
-    return gather("Visual Genome", listed, images, image_size, problems, missing, verbose)
+    return gather("Visual Genome", listed, images, image_size, problems, verbose=verbose)
 
 
 def _records(path, content, problems):

@@ -2,8 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,8 @@ import tensorflow as tf
 from zoo.cli import verbosity
 from zoo.data.records import Records
 from zoo.data.text.captions import token_ids
-from zoo.errors import InputError
 from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
-from zoo.files.environment import cache_folder
-from zoo.files.json_files import read_json, write_json
 from zoo.models.forward import Forward
 
 _BATCH = 64
@@ -37,13 +33,12 @@ def cached(
     """The features of all images of a split as a float16 memory map on disk, read-only, for
     `zoo.data.sources.Features`.
 
-    The name of the file follows from the contents of the images, how they are resized and the
-    weights, so features of other pixels or other weights are never taken for these. An InputError
-    if it cannot be written, or an image not read.
+    The name of the file follows from the names, sizes and times of the images, how they are resized
+    and the weights, so features of other pixels or other weights are never taken for these. An
+    InputError if it cannot be written, or an image not read.
     """
     facts = backbone.output_shape, getattr(source, "resizing", None)
-    contents = "\0".join(_pictures_sha256(records)).encode()
-    path = Path(folder) / f"features-{_digest(facts, backbone, contents)}.npy"
+    path = Path(folder) / f"features-{_digest(facts, backbone, _pictures(records).encode())}.npy"
     if path.exists():
         return np.load(path, mmap_mode="r")
     shape = (source.count, *backbone.output_shape[1:])
@@ -122,40 +117,9 @@ def _by_length(backbone, ids):
             yield rows, traced(tf.constant(ids[rows, :length])).numpy()
 
 
-def _hashes(paths: Iterable[str | os.PathLike]) -> dict[str, str]:
-    """SHA-256 of files' contents, `{absolute path: hash}`, "" for what names no file."""
-    paths = sorted({os.path.abspath(path) for path in paths})
-    key = hashlib.sha256("\0".join(paths).encode()).hexdigest()[:16]
-    ledger = cache_folder("contents", f"{key}.json")
-    known, now = _read(ledger), {}
-    for path in paths:
-        stamp = _stamp(path)
-        same = stamp and known.get(path, [None])[0] == stamp
-        now[path] = [stamp, known[path][1] if same else ""]
-    unread = [path for path, (stamp, found) in now.items() if stamp and not found]
-    with ThreadPoolExecutor(min(8, 2 * (os.cpu_count() or 1))) as pool:
-        for path, found in zip(unread, pool.map(_hash, unread), strict=True):
-            now[path][1] = found
-    if unread:
-        write_json(ledger, now)
-    return {path: found for path, (_, found) in now.items()}
-
-
-def _pictures_sha256(records: Records) -> list[str]:
-    """Hash of each picture's contents, or of its path where it is no file; a row `FILE#7` has its
-    file's."""
-    # A file of features is often of several gigabytes, and is read once.
-    places = [_place(str(path)) for path in records.image_paths]
-    found = _hashes({file for file, _ in places})
-    return [f"{found[os.path.abspath(file)] or file}{row}" for file, row in places]
-
-
-def _read(path):
-    try:
-        known = read_json(path)
-    except InputError:  # it is a cache, and is made again
-        return {}
-    return known if isinstance(known, dict) else {}
+def _pictures(records: Records) -> str:
+    """Name, size and time of each picture's file; a row `FILE#7` has its file's."""
+    return "\0".join(f"{path} {_stamp(_file(str(path)))}" for path in records.image_paths)
 
 
 def _stamp(path):
@@ -163,19 +127,10 @@ def _stamp(path):
         found = os.stat(path)
     except (OSError, ValueError):
         return ""
-    return f"{found.st_size}-{found.st_mtime_ns}"
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def _hash(path):
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-
-
-def _place(path):
-    """`(file, row)` of a picture: `FILE#7` is a row of a file of features."""
+def _file(path):
+    """The file of a picture: `FILE#7` is a row of a file of features."""
     file, mark, row = path.rpartition("#")
-    is_row = mark and row.isdigit() and not os.path.exists(path)
-    return (file, f"#{row}") if is_row else (path, "")
+    return file if mark and row.isdigit() and not os.path.exists(path) else path

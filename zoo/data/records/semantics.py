@@ -18,7 +18,6 @@ from zoo.metrics.cider_score import VARIANTS
 _FORMAT = "2"  # of the files; another number makes those of before stale
 _SPARSE = ("references", "captions")
 _DENSE = ("starts", "reference_lengths", "caption_lengths", "sigma")
-_ROWS = 256
 
 
 class Semantics:
@@ -50,13 +49,7 @@ class Semantics:
     def matrix(self):
         """All of it, a `SimilarityMatrix` `(N, M)`, for a split to evaluate on, not to train on.
         Images that share their positives share a row."""
-        groups, captions = self.factors.shape
-        values = np.empty((groups, captions), np.float32)
-        every = np.arange(captions)
-        for start in range(0, groups, _ROWS):
-            stop = min(start + _ROWS, groups)
-            values[start:stop] = self.factors.scores(np.arange(start, stop), every)
-        return SimilarityMatrix(values, self.group_of_image, self.column_of_caption)
+        return SimilarityMatrix(self.factors.matrix(), self.group_of_image, self.column_of_caption)
 
 
 def semantics(records, variant="cider", cache=None, verbose=True):

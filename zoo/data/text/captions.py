@@ -104,7 +104,6 @@ class WordTokenizer(keras.layers.TextVectorization):
 def word_tokenizer(
     captions: Iterable[str],
     max_words: int = 32,
-    vocabulary_size: int | None = None,
     min_count: int = 1,
 ) -> WordTokenizer:
     """A `WordTokenizer` with the words of some captions: give it the *training* captions only.
@@ -112,8 +111,6 @@ def word_tokenizer(
     Args:
         captions: strings.
         max_words: the length of a row of ids.
-        vocabulary_size: keep only the most frequent words, so many ids that there are with
-            padding and unknown; None keeps all.
         min_count: leave out words that occur less often.
 
     Returns:
@@ -130,8 +127,6 @@ def word_tokenizer(
         (word for word, count in counts.items() if count >= min_count),
         key=lambda word: (-counts[word], word),
     )
-    if vocabulary_size is not None:
-        words = words[: max(0, vocabulary_size - 2)]
     if not words:
         raise ValueError(
             f"`captions` must have words that occur at least {min_count} times; "

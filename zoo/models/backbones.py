@@ -1,0 +1,48 @@
+"""The two networks that the towers of a model start from."""
+
+from zoo import encoders
+from zoo.encoders.words import caption_features
+
+
+def backbones(
+    image_backbone,
+    tokenizer,
+    dim,
+    caption_backbone=None,
+    vocabulary_size=None,
+    word_dim=300,
+    word_vectors=None,
+    max_length=32,
+    image_size=224,
+    image_weights=None,
+    gru=None,
+):
+    """The networks of a builder, of images and of captions: a pair of `keras.Model`s to features.
+
+    Args:
+        image_backbone: a name of `zoo.encoders.convolutional`; a `keras.Model` from images to
+            local features, such as `zoo.encoders.clip_image("vit_b_32")`; or the shape of
+            precomputed features, `(num_regions, dim)` or `(dim,)`, see
+            `zoo.encoders.image_features`.
+        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
+            Builders save it with the model. It says how many words there are and how long a
+            caption is.
+        dim: of the GRU.
+        caption_backbone: a `keras.Model` from ids to features, such as `zoo.encoders.clip_text()`,
+            `zoo.encoders.bert(…)`, or `zoo.encoders.vectors(dim)` for stored vectors; None for a
+            GRU over words.
+        vocabulary_size, max_length: number of token ids, and length of a caption in ids, for a GRU
+            where there is no tokenizer.
+        word_dim: dimension of the GRU's word vectors.
+        word_vectors: initial word vectors `(vocabulary_size, word_dim)`, such as GloVe's, or None.
+        image_size: height and width of the images, for a named network.
+        image_weights: `"imagenet"`, a local path, or None, see `zoo.encoders.convolutional`.
+        gru: further options of `zoo.encoders.gru`, a builder's own.
+
+    Raises:
+        ValueError: if there is nothing to make a network over captions of.
+    """
+    options = {"word_dim": word_dim, "word_vectors": word_vectors, **(gru or {})}
+    return encoders.image_features(image_backbone, image_size, image_weights), caption_features(
+        caption_backbone, tokenizer, vocabulary_size, dim, max_length, **options
+    )
