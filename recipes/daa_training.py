@@ -4,21 +4,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from pcme_cub import OnPictures
 from zoo import encoders, models, plots, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.errors import InputError, require
-from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
+from zoo.training.settings import check_weights
 
 
 @dataclass(frozen=True, kw_only=True)
-class DAASettings(training.RetrievalSettings):
+class DAASettings(OnPictures):
     """PCME-BERT with DAA as for COCO; `toy` is what runs on the embedded data."""
 
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
-    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
     daa_weight: float = setting(
         1000.0,
         "weight of semantic precision (DAA); 0: the base model",
@@ -45,12 +45,6 @@ class DAASettings(training.RetrievalSettings):
     image_size: int = differs(224, source="PCME, released code")
     bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
     bert_vocabulary: Path | None = setting(None, "BERT's vocab.txt")
-    crop_fraction: float = setting(
-        224 / 256,
-        "side of the cropped middle, as a share of the photo's shorter side",
-        source="PCME, released code",
-        toy=1.0,
-    )
     dim: int = setting(1024, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
     num_samples: int = setting(5, "samples per embedding, J", source="DAA, section 5.2")
     method: Literal["sampled", "moment_matched"] = setting(
@@ -85,9 +79,6 @@ class DAASettings(training.RetrievalSettings):
         2.0, "gradients with a larger norm are scaled to it", source="DAA, released code", toy=100.0
     )
     batch_size: int = setting(128, "pairs per batch", source="DAA, section 5.2", toy=90)
-    steps_per_epoch: int | None = setting(
-        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
-    )
     warm_up_epochs: int = setting(
         3,
         "epochs of pre-training, in which the learning rate rises",
@@ -114,15 +105,7 @@ class DAASettings(training.RetrievalSettings):
         source="PCME, released code",
         toy=False,
     )
-    word_dropping: float = setting(
-        0.1, "probability that a word becomes <unk>", source="DAA, section 5.2", toy=0.3
-    )
-    word_deleting: float = setting(
-        0.1,
-        "share of a caption's words that are deleted besides, rounded down",
-        source="PCME, released code",
-        toy=0.0,
-    )
+    word_dropping: float = differs(0.1, source="DAA, section 5.2")
 
     def __post_init__(self):
         super().__post_init__()

@@ -31,27 +31,61 @@ from zoo.training.settings import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
-    """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
-
-    default_backbone: ClassVar[str] = "resnet50"
-    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
+class OnPictures(training.RetrievalSettings):
+    """What PCME's pictures and words share with those of the papers that follow its code."""
 
     image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
-    captions: Path | None = setting(None, CUB_CAPTIONS)
-    out: Path = differs(Path("runs/pcme_cub"))
-    held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
-    backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
-        None, "image encoder; default: that of the weights' file name, else resnet50", toy="tiny"
-    )
-    glove: Path | None = setting(None, "text file of word vectors to start from")
-    image_size: int = differs(224, source="PCME, released code")
     crop_fraction: float = setting(
         224 / 256,
         "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
         toy=1.0,
     )
+    steps_per_epoch: int | None = setting(
+        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
+    )
+    word_dropping: float = setting(
+        0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
+    )
+    word_deleting: float = setting(
+        0.1,
+        "share of a caption's words that are deleted besides, rounded down",
+        source="PCME, released code",
+        toy=0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnCub(OnPictures):
+    """What PCME and PVSE, in PCME's comparison, share on CUB."""
+
+    captions: Path | None = setting(None, CUB_CAPTIONS)
+    held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
+    glove: Path | None = setting(None, "text file of word vectors to start from")
+    fine_tuning_epochs: int = setting(
+        50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
+    )
+    min_count: int = setting(
+        4,
+        "least occurrences of a word; rarer words become one unknown word",
+        source="PCME, released code",
+        toy=1,
+    )
+    select: Literal["best", "last"] = differs("last", source="PCME, released code", toy="best")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(OnCub):
+    """The paper's settings for CUB; `toy` is what runs on Toy Birds."""
+
+    default_backbone: ClassVar[str] = "resnet50"
+    crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
+
+    out: Path = differs(Path("runs/pcme_cub"))
+    backbone: Literal[encoders.CONVOLUTIONAL] | None = setting(
+        None, "image encoder; default: that of the weights' file name, else resnet50", toy="tiny"
+    )
+    image_size: int = differs(224, source="PCME, released code")
     dim: int = setting(512, "dimensions of the embedding", source="PCME, appendix C.2", toy=64)
     word_dim: int = setting(
         300, "dimensions of a word vector", source="PCME, released code", toy=64
@@ -112,9 +146,6 @@ class Settings(training.RetrievalSettings):
     pairs_per_class: int = setting(
         1, "pairs of each class in a batch", source="PCME, released code"
     )
-    steps_per_epoch: int | None = setting(
-        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
-    )
     fine_tuning_rate: float = setting(
         1.0, "factor of the learning rate in fine-tuning", source="PCME, released code"
     )
@@ -127,9 +158,6 @@ class Settings(training.RetrievalSettings):
     )
     freeze_text: bool = setting(
         True, "freeze the word vectors in the warm-up too", source="PCME, appendix C.2"
-    )
-    fine_tuning_epochs: int = setting(
-        50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
     )
     cosine_epochs: int | None = setting(
         50,
@@ -148,22 +176,6 @@ class Settings(training.RetrievalSettings):
     cutout: float = setting(
         0.2, "probability that Cutout hides part of a picture", source="PCME, appendix C.2"
     )
-    word_dropping: float = setting(
-        0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
-    )
-    word_deleting: float = setting(
-        0.1,
-        "share of a caption's words that are deleted besides, rounded down",
-        source="PCME, released code",
-        toy=0.0,
-    )
-    min_count: int = setting(
-        4,
-        "least occurrences of a word; rarer words become one unknown word",
-        source="PCME, released code",
-        toy=1,
-    )
-    select: Literal["best", "last"] = differs("last", source="PCME, released code", toy="best")
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"), source="PCME, table E.1")
 
     def __post_init__(self):

@@ -16,43 +16,27 @@ from pathlib import Path
 from typing import Literal
 
 from dive_coco import measure_sets
+from pcme_cub import OnCub, data
 from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
-from zoo.training.settings import (
-    CUB_CAPTIONS,
-    CUB_HELD_OUT,
-    CUB_SPLITS,
-    IMAGE_WEIGHTS,
-    UNSAID,
-    check_weights,
-)
+from zoo.training.settings import check_weights
 
 import keras
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.RetrievalSettings):
+class Settings(OnCub):
     """PVSE's settings in PCME's comparison on CUB; `toy` is what runs on Toy Birds."""
 
-    image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
-    captions: Path | None = setting(None, CUB_CAPTIONS)
     out: Path = differs(Path("runs/pvse_cub"))
-    held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "resnet50", "image encoder", source="PCME, appendix C.2", toy="tiny"
-    )
-    crop_fraction: float = setting(
-        224 / 256,
-        "side of the cropped middle, as a share of the photo's shorter side",
-        source="PCME, released code",
-        toy=1.0,
     )
     method: Literal["pvse", "vse0"] = setting(
         "pvse", "PIE-Net, or one embedding without it and all negatives", source="PCME, table 2"
     )
-    glove: Path | None = setting(None, "text file of word vectors to start from")
     image_size: int = differs(224, source="PVSE, released code")
     dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
     word_dim: int = setting(
@@ -82,31 +66,9 @@ class Settings(training.RetrievalSettings):
         2.0, "gradients with a larger norm are scaled to it", source="PVSE, released code"
     )
     batch_size: int = setting(150, "pairs, one a class", source="PCME, released code", toy=90)
-    steps_per_epoch: int | None = setting(
-        None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
-    )
     warm_up_epochs: int = setting(
         10, "epochs in which the heads alone train", source="PCME, appendix C.2", toy=0, smoke=1
     )
-    fine_tuning_epochs: int = setting(
-        50, "epochs in which everything trains", source="PCME, appendix C.2", toy=20, smoke=1
-    )
-    word_dropping: float = setting(
-        0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
-    )
-    word_deleting: float = setting(
-        0.1,
-        "share of a caption's words that are deleted besides, rounded down",
-        source="PCME, released code",
-        toy=0.0,
-    )
-    min_count: int = setting(
-        4,
-        "least occurrences of a word; rarer words become one unknown word",
-        source="PCME, released code",
-        toy=1,
-    )
-    select: Literal["best", "last"] = differs("last", source="PCME, released code", toy="best")
 
     def __post_init__(self):
         super().__post_init__()
@@ -123,10 +85,6 @@ def main(argv=None):
         fit(settings, run)
     more = measure_sets if settings.method == "pvse" else None
     return training.finish(run, **settings.evaluation(), measure_more=more, report=plots.draw_run)
-
-
-def data(settings):
-    return settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
 
 
 def build(settings, train):

@@ -2,6 +2,7 @@
 
     python -m studies.ablations --sweep pcme_regularisers      # PCME, table D.1
     python -m studies.ablations --sweep dive_sets --seeds 0    # DivE, one seed
+    python -m studies.ablations --sweep pcmepp_methods         # PCME++ and its baselines
     python -m studies.ablations --sweep pcmepp_loss --no-run   # only the table of what is there
     python -m studies.ablations --sweep pcme_regularisers --folds val1 val2 val3 \\
         --data-dir CUB_200_2011 --also image-weights=imagenet glove=glove.840B.300d.txt
@@ -29,11 +30,13 @@ FOLDS = ("val1", "val2", "val3")  # Xian's, of CUB's 150 training classes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(seed_table.TableSettings):
+class Settings:
     """Which sweep, and which part of it."""
 
     sweep: Literal[tuple(SWEEPS)]
     out: Path | None = setting(None, "folder of the runs and table.md; default: runs/SWEEP")
+    seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
+    run: bool = setting(True, "train what is not there yet; without it, only the table")
     rows: tuple[str, ...] = setting((), "rows of the table to run, by name; default: all")
     folds: tuple[str, ...] = setting(
         (), "validation splits of CUB to hold out in turn", source="PCME, table D.1"
@@ -45,7 +48,9 @@ class Settings(seed_table.TableSettings):
     smoke: bool = setting(False, "runs of seconds that only show that everything works")
 
     def __post_init__(self):
-        seed_table.check_rows(self.rows, SWEEPS[self.sweep].rows)
+        known = SWEEPS[self.sweep].rows
+        if unknown := [name for name in self.rows if name not in known]:
+            raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
         unknown = set(self.folds) - set(FOLDS)
         if unknown or (self.folds and not self._is_of_cub):
             raise ValueError(
@@ -69,14 +74,19 @@ class Settings(seed_table.TableSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    common = seed_table.common(settings)
     folds = settings.folds or ("",)
     if settings.run:
-        seed_table.run_rows(settings.chosen, settings, common, folds=folds)
-    missing = seed_table.missing(settings.chosen, settings, folds=folds)
-    shown = columns_of(SWEEPS[settings.sweep])
-    table = seed_table.markdown(settings.chosen, shown, settings, folds=folds)
-    seed_table.publish(settings, table + missing)
+        common = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
+        common += ["--smoke"] if settings.smoke else []
+        common += [f"--{flag}" for flag in settings.also]
+        seed_table.run_rows(settings.chosen, settings, common, folds)
+    missing = seed_table.missing(settings.chosen, settings, folds)
+    sweep = SWEEPS[settings.sweep]
+    tables = [
+        seed_table.markdown(settings.chosen, shown, settings, folds)
+        for shown in (columns_of(sweep), *sweep.more)
+    ]
+    seed_table.publish(settings, "\n".join(filter(None, tables)) + missing)
     draw(settings, folds)
 
 

@@ -73,11 +73,8 @@ def main(argv=None):
 
 def found(encoded, settings, with_sigma):
     """What each direction finds by an index of the other side: `(i2t, t2i)` scores of all pairs."""
-    sides = (
-        (encoded.images, encoded.captions),
-        (encoded.captions, encoded.images),
-    )
-    return tuple(scores_of(*of_side, settings, with_sigma) for of_side in sides)
+    sides = encoded.images, encoded.captions
+    return tuple(scores_of(*pair, settings, with_sigma) for pair in (sides, sides[::-1]))
 
 
 def scores_of(queries, gallery, settings, with_sigma):

@@ -163,20 +163,15 @@ def draw(run, table, records, triplets, measured, rows=5):
     if "crops" not in measured:
         return
     chosen = np.linspace(0, len(triplets) - 1, min(rows, len(triplets))).round().astype(int)
-    shown = {side: measured[side][chosen] for side in ("crops", "captions")}
-    figure = sheet(records, [triplets[i] for i in chosen], shown)
-    plots.save(figure, run.plots / "crops.png")
-
-
-def sheet(records, triplets, measured):
-    """Some triplets with their measurements, as a figure."""
-    return crop_sheet(
-        [read(records.image_paths[triplet.image]).numpy() for triplet in triplets],
-        [triplet.boxes for triplet in triplets],
-        [captions_of(records, triplet) for triplet in triplets],
-        measured["crops"],
-        measured["captions"],
+    shown = [triplets[i] for i in chosen]
+    figure = crop_sheet(
+        [read(records.image_paths[triplet.image]).numpy() for triplet in shown],
+        [triplet.boxes for triplet in shown],
+        [captions_of(records, triplet) for triplet in shown],
+        measured["crops"][chosen],
+        measured["captions"][chosen],
     )
+    plots.save(figure, run.plots / "crops.png")
 
 
 def show(results):

@@ -1,14 +1,11 @@
 """A table over seeds: runs of recipes, and the mean and standard deviation of what they reached."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import keras
 import numpy as np
 
 from studies.statistics import mean_and_deviation
-from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files import RunFolder, write_text
 from zoo.files.written import Written
@@ -21,7 +18,6 @@ class Row(NamedTuple):
 
     main: object  # of a module of `recipes/` or `studies/`
     flags: tuple[str, ...] = ()  # that make it this row
-    after: tuple[str, str] | None = None
 
 
 class Column(NamedTuple):
@@ -30,32 +26,6 @@ class Column(NamedTuple):
     title: str
     values: tuple
     form: str = ".1f"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableSettings:
-    """Which part of a table to run.
-
-    A table whose rows can be chosen declares `rows` and gives their names to `check_rows`.
-    """
-
-    out: Path = setting(Path("runs/table"), "folder of the runs, and of table.md")
-    seeds: tuple[int, ...] = setting((0, 1, 2), "seeds of the runs")
-    run: bool = setting(True, "train what is not there yet; without it, only the table")
-
-
-def check_rows(rows, known):
-    """Raises a ValueError if a name is of no row."""
-    unknown = [name for name in rows if name not in known]
-    if unknown:
-        raise ValueError(f"--rows: unknown {unknown}; known {list(known)}")
-
-
-def common(settings):
-    """The flags of all rows, of settings with `data_dir`, `smoke` and `also`."""
-    data = [f"--data-dir={settings.data_dir}"] if settings.data_dir else []
-    smoke = ["--smoke"] if settings.smoke else []
-    return (*data, *smoke, *(f"--{flag}" for flag in settings.also))
 
 
 def publish(settings, *parts):
@@ -73,35 +43,30 @@ def folder(out, name, seed):
     return out / f"{'_'.join(words)}-seed-{seed}"
 
 
-def run_rows(rows, settings, common=(), folder=folder, folds=("",)):
-    """Runs every row with every seed; finished runs are not repeated."""
+def run_rows(rows, settings, common=(), folds=("",)):
+    """Runs every row with every seed, of settings with `out` and `seeds`; finished runs are not
+    repeated."""
     for seed in settings.seeds:
         for fold in folds:
             for name, row in rows.items():
-                flags = [*flags_of(row, seed, settings.out / fold, folder), *common]
-                flags += [f"--held-out={fold}"] if fold else []
+                held_out = [f"--held-out={fold}"] if fold else []
                 out = folder(settings.out / fold, name, seed)
-                row.main([*flags, f"--seed={seed}", f"--out={out}"])
+                row.main([*row.flags, *common, *held_out, f"--seed={seed}", f"--out={out}"])
                 keras.backend.clear_session()  # graphs of finished runs are of no more use
 
 
-def flags_of(row, seed, out, folder=folder):
-    """The flags of a row, and the run of another row that it begins with."""
-    if row.after is None:
-        return list(row.flags)
-    flag, name = row.after
-    return [*row.flags, f"{flag}={folder(out, name, seed)}"]
-
-
-def markdown(rows, columns, settings, folder=folder, folds=("",)):
-    """The table of the finished runs in Markdown, means ± standard deviations over the seeds."""
+def markdown(rows, columns, settings, folds=("",)):
+    """The table of the finished runs in Markdown, means ± standard deviations over the seeds; "" if
+    they have no number of it."""
     cells, seeds = {}, {}
     for name in rows:
-        found = finished(name, settings, folder, folds)
+        found = finished(name, settings, folds)
         if found:
             cells[name] = [cell(over_folds(column), found) for column in columns]
             seeds[name] = len(found)
     kept = [at for at in range(len(columns)) if any(row[at] for row in cells.values())]
+    if not kept:
+        return ""
     lines = [
         f"| | {''.join(f'{columns[at].title} | ' for at in kept)}seeds |",
         f"|---|{'---|' * (len(kept) + 1)}",
@@ -113,7 +78,7 @@ def markdown(rows, columns, settings, folder=folder, folds=("",)):
     return "\n".join(lines) + "\n"
 
 
-def finished(name, settings, folder=folder, folds=("",)):
+def finished(name, settings, folds=("",)):
     """What the finished runs of a row reached, `[metrics, …]` over the folds, a list of seeds."""
     runs = [
         [RunFolder(folder(settings.out / fold, name, seed)) for fold in folds]
@@ -122,7 +87,7 @@ def finished(name, settings, folder=folder, folds=("",)):
     return [[run.metrics for run in ran] for ran in runs if all(run.finished for run in ran)]
 
 
-def missing(rows, settings, folder=folder, folds=("",)):
+def missing(rows, settings, folds=("",)):
     """The runs that a table lacks, as a line below it; "" if it has all. Raises InputError if it
     has none."""
     lacking = {}

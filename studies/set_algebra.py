@@ -208,10 +208,7 @@ def unit_disc(generator, num_samples):
 
 
 def _in_all(points, others, confidence):
-    result = np.ones(len(points), bool)
-    for mean, variance in others:
-        result &= inside(points, mean, variance, confidence)
-    return result
+    return np.all([inside(points, *other, confidence) for other in others], axis=0)
 
 
 def _take(gaussian, positions):

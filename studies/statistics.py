@@ -12,9 +12,8 @@ def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
     positives, negatives = finite(positives, "positives"), finite(negatives, "negatives")
     if not len(positives) or not len(negatives):
         raise ValueError("`positives` and `negatives` must hold one number each at least")
-    ranks = stats.rankdata(np.concatenate([positives, negatives]))[: len(positives)].sum()
-    below = ranks - len(positives) * (len(positives) + 1) / 2
-    return float(below / (len(positives) * len(negatives)))
+    above = stats.mannwhitneyu(positives, negatives).statistic
+    return float(above / (len(positives) * len(negatives)))
 
 
 def mean_and_deviation(values, form=".1f"):

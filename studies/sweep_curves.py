@@ -15,7 +15,7 @@ def points(curves, settings, folds=("",)):
         for line, rows in curves.lines.items():
             numbers, values = [], []
             for number, name in rows:
-                of_row = _values(column, seed_table.finished(name, settings, folds=folds))
+                of_row = _values(column, seed_table.finished(name, settings, folds))
                 if of_row is not None:
                     numbers.append(number)
                     values.append(of_row)

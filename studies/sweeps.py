@@ -3,6 +3,7 @@
 import daa_coco
 import dive_coco
 import pcmepp_coco
+import pcmepp_noisy_coco
 from studies import columns, gaussian_sweeps, pcme_sweeps
 from studies.variants import Sweep, rows_of, with_and_without
 
@@ -16,6 +17,40 @@ def of_pcmepp(variants, *common):
     return Sweep(rows_of(pcmepp_coco.main, rows), columns.PCMEPP)
 
 
+METHODS = rows_of(
+    pcmepp_coco.main,
+    {
+        "PCME++": [],
+        "μ only": ["--method=mean_only"],
+        "W2 as training distance": ["--method=wasserstein_2"],
+        "PCME": ["--method=pcme"],
+        "CSD without pseudo-positives, mixed samples, SWA": [
+            "--pseudo-positive-weight=0",
+            "--mixed-share=0",
+            NO_SWA,
+        ],
+        "InfoNCE": ["--method=infonce"],
+        "VSE∞": ["--method=vse_infinity"],
+        "PCME++ without VIB": ["--kl-weight=0"],
+        "PCME++ without pseudo-positives": ["--pseudo-positive-weight=0"],
+        "PCME++ without mixed samples": ["--mixed-share=0"],
+        "PCME++ without SWA": [NO_SWA],
+        "PCME++ without GPO (mean pooling)": ["--pooling=mean"],
+    },
+)
+METHODS |= rows_of(
+    pcmepp_noisy_coco.main,
+    {
+        f"{round(100 * noise)} % shuffled: {name}": [f"--noise={noise}", *flags]
+        for noise in (0.2, 0.5)
+        for name, flags in {
+            "PCME++": [],
+            "PCME": ["--method=pcme"],
+            "InfoNCE": ["--method=infonce"],
+            "VSE∞, hardest negatives": ["--method=vse_infinity"],
+        }.items()
+    },
+)
 PARTS = {  # of PCME++
     "VIB": "--kl-weight=0",
     "pseudo-positives": "--pseudo-positive-weight=0",
@@ -25,6 +60,9 @@ PARTS = {  # of PCME++
 SWEEPS = {
     **pcme_sweeps.SWEEPS,
     **gaussian_sweeps.SWEEPS,
+    "pcmepp_methods": Sweep(  # PCME++, tables 1 and C.9, 2; below them C.7 and C.8, C.5 and C.6
+        METHODS, columns.PCMEPP, more=(columns.PCMEPP_SIDES, columns.PCMEPP_MORE)
+    ),
     "daa_terms": Sweep(  # DAA, table 4; the paper prints no weight of Smooth-AP
         rows_of(
             daa_coco.main,

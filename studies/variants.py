@@ -11,6 +11,7 @@ class Sweep(NamedTuple):
     rows: dict  # `{name: Row}`
     columns: tuple = ()  # `Column`s that the paper prints; those of a run without them are left out
     curves: "Curves | None" = None  # what the paper draws, or None: a `Curves`
+    more: tuple = ()  # `Column`s of further tables of the same rows
 
 
 class Curves(NamedTuple):

@@ -46,7 +46,7 @@ PRINTED = {
     "PCME++": ("1 2 3 4 5 6 C.1 C.2 C.3 C.4 C.5 C.6 C.7 C.8 C.9", "2 5 6 C.1 C.2"),
     "DivE": ("1 2 3 4 5", "4"),
 }
-TABLES = {"ablations", "pcmepp_table"}  # rows of other recipes
+TABLES = {"ablations"}  # rows of other recipes
 # Of points, of arrays, and of finished runs.
 NO_DATA = {"toy_2d", "similarity_flops", "daa_figures", "pcme_figures", "plausible_matches"}
 NO_DATA |= {"approximate_search"}

@@ -161,3 +161,11 @@ def test_unit_length_of_nothing_has_a_finite_gradient():
     assert (
         keras.backend.standardize_dtype(unit_length(np.ones((1, 2), "float16")).dtype) == "float32"
     )
+
+
+def test_its_config_knows_numpys_numbers_and_a_policy():
+    bias, policy = np.float32(-1), keras.DTypePolicy("mixed_bfloat16")
+    head = GaussianHead(4, log_variance_bias=bias, dtype=policy)
+    again = GaussianHead.from_config(head.get_config())
+    assert again.get_config()["log_variance_bias"] == -1.0
+    assert again.dtype_policy == policy

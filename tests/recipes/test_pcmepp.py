@@ -10,7 +10,7 @@ import pcmepp_coco
 import pcmepp_noisy_coco
 import pcmepp_redcaps
 import zoo
-from studies import pcmepp_table, toy_2d
+from studies import ablations, toy_2d
 from zoo import cli, data, evaluation, training
 from zoo.data.text.prompts import class_prompts
 from zoo.files import RunFolder
@@ -78,7 +78,7 @@ def test_the_first_logits_with_variance_are_those_of_the_means():
 @pytest.mark.slow
 def test_the_table_is_that_of_the_runs(finished, tmp_path, capsys):
     shutil.copytree(finished.path, tmp_path / "pcmepp-seed-0")
-    pcmepp_table.main([f"--out={tmp_path}", "--no-run"])
+    ablations.main(["--sweep=pcmepp_methods", f"--out={tmp_path}", "--no-run"])
     header, _, *rows, _, missing = (tmp_path / "table.md").read_text().splitlines()
     assert len(rows) == 1, "only PCME++ is there"
     assert missing.startswith("Missing: PCME++ (seed 1, 2); μ only (seed 0, 1, 2);")

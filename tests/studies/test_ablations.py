@@ -58,28 +58,31 @@ def run_of(out, flags, metrics):
 
 
 def test_a_table_prints_what_the_paper_prints_and_nothing_of_a_larger_gallery(tmp_path):
-    """PCME++'s tables: means of both directions by four truths, and RSUM of 1K."""
+    """PCME++'s tables: means of both directions by four truths, and RSUM of 1K; below it both
+    directions. No run has R@5 and R@10, so that there is no third table."""
     coco = {}
     for place, (truth, metric) in enumerate(columns.PRINTED_OF_COCO):
         coco |= {f"{truth}_i2t_{metric}": 10.0 * place, f"{truth}_t2i_{metric}": 10.0 * place + 2}
     whole = {"i2t_recall@1": 1.0, "t2i_recall@1": 1.0, "rsum": 6.0}
     metrics = {"coco": {**coco, "coco_1k_rsum": 530.0}, "retrieval": {"csd": whole}}
-    run_of(tmp_path / "w2-seed-0", [], metrics)
-    ablations.main(
-        ["--sweep=pcmepp_distance", f"--out={tmp_path}", "--seeds", "0", "--rows", "W2", "--no-run"]
-    )
-    header, _, row = (tmp_path / "table.md").read_text().splitlines()
+    run_of(tmp_path / "vse_infinity-seed-0", [], metrics)
+    flags = [f"--out={tmp_path}", "--seeds", "0", "--rows", "VSE∞", "--no-run"]
+    ablations.main(["--sweep=pcmepp_methods", *flags])
+    header, _, row, blank, sides, _, below = (tmp_path / "table.md").read_text().splitlines()
     assert header == (
         "| | ECCV mAP@R | ECCV R-P | ECCV R@1 | CxC R@1 | 1K R@1 | 5K R@1 | 1K RSUM | seeds |"
     )
-    assert row == "| W2 | 1.0 | 11.0 | 21.0 | 31.0 | 41.0 | 51.0 | 530.0 | 1 |"
+    assert row == "| VSE∞ | 1.0 | 11.0 | 21.0 | 31.0 | 41.0 | 51.0 | 530.0 | 1 |"
+    assert not blank
+    assert sides.startswith("| | ECCV mAP@R i2t / t2i | ECCV R-P i2t / t2i |")
+    assert below.startswith("| VSE∞ | 0.0 / 2.0 | 10.0 / 12.0 |")
 
 
 def test_curves_are_drawn_of_the_rows_that_are_finished(tmp_path):
     curves = Curves(
         "D", {"PCME": [(2, "D = 2"), (4, "D = 4")], "μ only": [(2, "none")]}, columns.CUB
     )
-    settings = ablations.seed_table.TableSettings(out=tmp_path, seeds=(0, 1))
+    settings = types.SimpleNamespace(out=tmp_path, seeds=(0, 1))
     for dim, seed, value in ((2, 0, 10.0), (2, 1, 14.0), (4, 0, 20.0)):
         own = {f"{s}_r_precision": value for s in ("i2t", "t2i")}
         run_of(tmp_path / f"d_{dim}-seed-{seed}", [dim, seed], {"retrieval": {"own": own}})

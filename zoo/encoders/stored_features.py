@@ -6,6 +6,7 @@ import keras
 from keras import layers, ops
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.masking import UnitLength, drop_positions, masked_max
 
 
@@ -101,7 +102,7 @@ def regions_and_hidden(region_dim: int, hidden_dim: int) -> keras.Model:
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class RegionMask(layers.Layer):
+class RegionMask(Layer):
     """Bool `(batch, num_regions)`, True for rows of the regions that are not all zeros. A training
     step leaves out `drop_rate` of them, never all of an image."""
 
@@ -119,9 +120,6 @@ class RegionMask(layers.Layer):
         if training and self.drop_rate:
             mask = drop_positions(ops.shape(mask), mask, self.drop_rate, self.seed_generator)
         return mask
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "drop_rate": self.drop_rate, "seed": self.seed}
 
 
 def replay(encoder, is_wanted):

@@ -6,12 +6,13 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.masking import masked_softmax, unit_length
 from zoo.layers.pooling import MeanPooling
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class LocalAttention(keras.layers.Layer):
+class LocalAttention(Layer):
     """Attends `num_embeddings` times over positions: softmax of W₂·tanh(W₁·x), without biases.
 
     ```python
@@ -68,16 +69,9 @@ class LocalAttention(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_embeddings": self.num_embeddings,
-            "hidden_dim": self.hidden_dim,
-        }
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class PolysemousEmbedding(keras.layers.Layer):
+class PolysemousEmbedding(Layer):
     """LayerNorm(global + sigmoid(Linear(LocalAttention(local)))): K embeddings of an item.
 
     ```python
@@ -150,17 +144,9 @@ class PolysemousEmbedding(keras.layers.Layer):
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "dim": self.dim,
-            "num_embeddings": self.attention.num_embeddings,
-            "hidden_dim": self.attention.hidden_dim,
-        }
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class GlobalAttention(keras.layers.Layer):
+class GlobalAttention(Layer):
     """Σ_i a_i x_i of unit length, a = softmax of w·(tanh(W x_i) ∘ tanh(W′ mean(x))).
 
     ```python
@@ -238,11 +224,3 @@ class GlobalAttention(keras.layers.Layer):
 
     def compute_mask(self, tokens, previous_mask):
         return None  # the positions are gone
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "normalize": self.normalize,
-            "dropout": self.dropout,
-            "seed": self.seed,
-        }

@@ -8,13 +8,14 @@ from keras import ops
 
 from zoo import embeddings
 from zoo.embeddings import GAUSSIAN, Embedding, Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.compat import is_called_alone
 
 COVARIANCES = ("ellipsoidal", "spherical_mean", "spherical_one")
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class Covariance(keras.layers.Layer):
+class Covariance(Layer):
     """Makes log variances out of unconstrained features: adds a bias, ties them, bounds them.
 
     ```python
@@ -92,17 +93,9 @@ class Covariance(keras.layers.Layer):
             value = middle + half * ops.tanh((value - middle) / half)
         return ops.broadcast_to(value, shape)
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "initial_log_variance": self.initial_log_variance,
-            "bounds": self.bounds,
-        }
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class Distribution(keras.layers.Layer):
+class Distribution(Layer):
     """What a head gives, as a `tfp` distribution in eager code; in a model the tensors themselves.
 
     Keras can save, export, compile and spread over replicas what is made of tensors alone. So this

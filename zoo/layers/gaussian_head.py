@@ -6,13 +6,14 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.attention import LocalAttention, PolysemousEmbedding
 from zoo.layers.gaussian import Covariance
 from zoo.layers.masking import unit_length
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class GaussianHead(keras.layers.Layer):
+class GaussianHead(Layer):
     """Mean and log variance of a Gaussian embedding, each with its own local attention.
 
     ```python
@@ -179,20 +180,3 @@ class GaussianHead(keras.layers.Layer):
 
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
-
-    def get_config(self) -> dict[str, Any]:
-        covariance = self.covariance
-        return {
-            **super().get_config(),
-            "dim": self.dim,
-            "covariance": covariance and covariance.kind,
-            "project_pooled": self.project_pooled,
-            "hidden_dim": self.hidden_dim,
-            "mean_attention": self.mean_attention,
-            "variance_attention": self.variance_attention,
-            "squash_variance": self.squash_variance,
-            "unit_mean": self.unit_mean,
-            "log_variance_bias": covariance.initial_log_variance if covariance else 0.0,
-            "variance_bounds": covariance and covariance.bounds,
-            "log_deviation": self.log_deviation,
-        }

@@ -7,12 +7,13 @@ from keras import ops
 from keras.applications import imagenet_utils
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 
 MODES = ("tf", "caffe", "torch")
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class ImagePreprocessing(keras.layers.Layer):
+class ImagePreprocessing(Layer):
     """Scales RGB pixels 0…255 as a pretrained network expects them.
 
     ```python
@@ -47,12 +48,9 @@ class ImagePreprocessing(keras.layers.Layer):
     def compute_output_spec(self, images):
         return keras.KerasTensor(images.shape, dtype="float32")
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "mode": self.mode}
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class PictureScaling(keras.layers.Layer):
+class PictureScaling(Layer):
     """scale · pixel + offset, a channel at a time.
 
     ```python

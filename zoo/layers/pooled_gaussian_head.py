@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.gaussian import Covariance
 from zoo.layers.masking import drop_positions, masked_mean, unit_length
 from zoo.layers.pooling import GeneralizedPooling
@@ -15,7 +16,7 @@ POOLINGS = ("generalized", "mean", "last")
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class PooledGaussianHead(keras.layers.Layer):
+class PooledGaussianHead(Layer):
     """Mean and log variance of a Gaussian embedding, each a pooled linear map of all features.
 
     ```python
@@ -171,21 +172,6 @@ class PooledGaussianHead(keras.layers.Layer):
             following = ops.pad(mask[:, 1:], ((0, 0), (0, 1)))
             mask = ops.logical_and(mask, ops.logical_not(following))
         return masked_mean(features, mask)
-
-    def get_config(self) -> dict[str, Any]:
-        covariance = self.covariance
-        return {
-            **super().get_config(),
-            "dim": self.dim,
-            "covariance": covariance and covariance.kind,
-            "pooling": self.pooling,
-            "log_variance_bias": covariance and covariance.initial_log_variance,
-            "variance_bounds": covariance and covariance.bounds,
-            "normalize": self.normalize,
-            "drop_rate": self.drop_rate,
-            "drop_varies": self.drop_varies,
-            "seed": self.seed,
-        }
 
 
 def small_log_variance(dim: int) -> float:

@@ -6,13 +6,14 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.masking import masked_mean, masked_softmax
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.transformer import sinusoidal_encoding
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class MeanPooling(keras.layers.Layer):
+class MeanPooling(Layer):
     """Mean over positions.
 
     ```python
@@ -39,7 +40,7 @@ class MeanPooling(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class GeneralizedPooling(keras.layers.Layer):
+class GeneralizedPooling(Layer):
     """Sorts the features of each channel and takes their weighted sum by rank.
 
     ```python
@@ -114,14 +115,6 @@ class GeneralizedPooling(keras.layers.Layer):
 
     def compute_mask(self, features, previous_mask):
         return None  # the positions are gone
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "position_dim": self.position_dim,
-            "hidden_dim": self.hidden_dim,
-            "temperature": self.temperature,
-        }
 
 
 def _lowest(features):

@@ -6,12 +6,13 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.masking import unit_length
 from zoo.layers.sentence_gru import SentenceGRU
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class RegionGraph(keras.layers.Layer):
+class RegionGraph(Layer):
     """One residual graph convolution: v + BatchNorm(W·(R·g(v))), R = θ(v)·φ(v)ᵀ / N.
 
     ```python
@@ -66,7 +67,7 @@ class RegionGraph(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class RegionReasoning(keras.layers.Layer):
+class RegionReasoning(Layer):
     """Regions related by `num_layers` graph convolutions and read one after the other by a GRU.
 
     ```python
@@ -127,10 +128,6 @@ class RegionReasoning(keras.layers.Layer):
 
     def compute_mask(self, regions, previous_mask):
         return None if previous_mask is None else (previous_mask, None)
-
-    def get_config(self) -> dict[str, Any]:
-        own = {"num_layers": self.num_layers, "over_regions": self.over_regions}
-        return {**super().get_config(), **own}
 
 
 def unit_over_regions(regions: Tensor) -> Tensor:

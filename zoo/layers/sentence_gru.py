@@ -6,12 +6,13 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 
 MERGES = ("concat", "ave")
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class SentenceGRU(keras.layers.Layer):
+class SentenceGRU(Layer):
     """A GRU over words in one or both directions, with the state at the end of each direction.
 
     ```python
@@ -109,12 +110,3 @@ class SentenceGRU(keras.layers.Layer):
 
     def compute_mask(self, words, previous_mask):
         return None if previous_mask is None else (previous_mask, None)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "dim": self.dim,
-            "bidirectional": self.bidirectional,
-            "merge": self.merge,
-            "at_last_word": self.at_last_word,
-        }

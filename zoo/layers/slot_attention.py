@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
+from zoo.embeddings.layer import Layer
 from zoo.layers.masking import masked_softmax
 from zoo.layers.transformer import map_encoding, sequence_encoding
 
@@ -14,7 +15,7 @@ NORMALIZE_OVER = ("slots", "positions")
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class SlotAttention(keras.layers.Layer):
+class SlotAttention(Layer):
     """Updates slots by attention to features, normalised over the slots, and an MLP.
 
     ```python
@@ -156,21 +157,9 @@ class SlotAttention(keras.layers.Layer):
     def compute_mask(self, slots, previous_mask):
         return None  # there are as many slots for every item
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_iterations": self.num_iterations,
-            "num_heads": self.num_heads,
-            "head_dim": self.head_dim,
-            "mlp_ratio": self.mlp_ratio,
-            "normalize_over": self.normalize_over,
-            "dropout": self.dropout,
-            "seed": self.seed,
-        }
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class SetPrediction(keras.layers.Layer):
+class SetPrediction(Layer):
     """A set of embeddings: LayerNorm(slots after attention) + LayerNorm(global).
 
     ```python
@@ -300,20 +289,6 @@ class SetPrediction(keras.layers.Layer):
 
     def compute_mask(self, features, previous_mask):
         return None  # there are as many elements for every item
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_slots": self.num_slots,
-            "num_iterations": self.attention.num_iterations,
-            "encode_positions": self.encode_positions,
-            "num_heads": self.attention.num_heads,
-            "head_dim": self.attention.head_dim,
-            "mlp_ratio": self.attention.mlp_ratio,
-            "normalize_over": self.attention.normalize_over,
-            "dropout": self.attention.dropout,
-            "seed": self.attention.seed,
-        }
 
 
 @keras.saving.register_keras_serializable(package="halo")

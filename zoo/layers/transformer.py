@@ -7,12 +7,13 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 
 GELU, QUICK_GELU, TANH_GELU = ACTIVATIONS = ("gelu", "quick_gelu", "gelu_tanh")
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(Layer):
     """x + attention(norm(x)), then x + MLP(norm(x)); or norm(x + attention(x)), as BERT has it.
 
     ```python
@@ -134,7 +135,7 @@ class TransformerBlock(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class LearnedTokens(keras.layers.Layer):
+class LearnedTokens(Layer):
     """Adds learned tokens to a sequence, such as [CLS] and ProLIP's [UNC], and positions to all.
 
     ```python
@@ -176,9 +177,6 @@ class LearnedTokens(keras.layers.Layer):
     def compute_output_shape(self, tokens_shape):
         batch, length, width = tokens_shape
         return batch, length + self.count, width
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "count": self.count, "at_end": self.at_end}
 
 
 def sinusoidal_encoding(positions: Tensor, dim: int) -> Tensor:

@@ -6,10 +6,11 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
+from zoo.embeddings.layer import Layer
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class WordPieces(keras.layers.Layer):
+class WordPieces(Layer):
     """BERT's embedding of token ids: of the piece, its place and the first sentence, normalised.
 
     ```python
@@ -64,13 +65,3 @@ class WordPieces(keras.layers.Layer):
 
     def compute_output_spec(self, ids, training=None):
         return keras.KerasTensor((*ids.shape, self.dim), self.compute_dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "dim": self.dim,
-            "max_length": self.max_length,
-            "epsilon": self.epsilon,
-            "dropout": self.dropout,
-        }

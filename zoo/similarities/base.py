@@ -5,11 +5,12 @@ import numpy as np
 from keras import ops
 
 from zoo.embeddings import SET, as_embedding
+from zoo.embeddings.layer import Layer
 
 REGISTERED = {}  # identifier: class
 
 
-class Similarity(keras.layers.Layer):
+class Similarity(Layer):
     """Base of the similarity layers: two batches of embeddings in, a matrix of logits out.
 
     A subclass writes `call(images, captions)` and states the class attributes below. Search,
@@ -171,7 +172,6 @@ def add_scale_and_shift(layer, scale, shift):
     Raises ValueError if the initial scale is not positive."""
     if not scale > 0:
         raise ValueError(f"`scale` must be positive; received {scale}")
-    layer.initial_scale, layer.initial_shift = float(scale), float(shift)
     layer.scale = layer.add_weight(
         shape=(),
         initializer=keras.initializers.Constant(float(scale)),
@@ -196,13 +196,6 @@ class ScaledSimilarity(Similarity):
             return None
         scale, shift = float(self.scale), float(self.shift)
         return lambda value: shift - scale * self.from_space(value)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-        }
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from zoo.embeddings import TOKENS, tokens
+from zoo.embeddings.layer import Layer
 from zoo.embeddings.numerics import unit
 from zoo.similarities.base import Similarity
 
@@ -12,7 +13,7 @@ _BLOCK = 2**24
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class AlignmentGraph(keras.layers.Layer):
+class AlignmentGraph(Layer):
     """ReLU(W·(E·s)), E = softmax(W_q s · W_k s): each node gathers all others of its pair.
     Alignments are `(N, M, nodes, dim)`; the mask, True for present nodes, broadcasts to them."""
 
@@ -31,12 +32,9 @@ class AlignmentGraph(keras.layers.Layer):
         gathered = ops.matmul(ops.softmax(scores, axis=-1), alignments)
         return ops.relu(self.gather(gathered))
 
-    def get_config(self):
-        return {**super().get_config(), "dim": self.dim}
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class AlignmentFiltration(keras.layers.Layer):
+class AlignmentFiltration(Layer):
     """Σ_i g_i s_i of unit length, g = sigmoid(BatchNorm(w·s_i)), which sum to one: `(N, M, dim)` of
     what `AlignmentGraph` takes."""
 
@@ -57,9 +55,6 @@ class AlignmentFiltration(keras.layers.Layer):
         gates = ops.where(ops.expand_dims(mask, -1), ops.sigmoid(gates), 0.0)
         gates = gates / ops.maximum(ops.sum(gates, axis=2, keepdims=True), 1e-8)
         return unit(ops.sum(gates * alignments, axis=2))
-
-    def get_config(self):
-        return {**super().get_config(), "dim": self.dim}
 
 
 def attended_regions(regions, words, region_mask, word_mask, sharpness=9.0):
@@ -126,14 +121,6 @@ class CrossAttention(Similarity):
             return self._scores(alignments, captions[1], training)
         parts = [self._scores(self._alignments(images, b), b[1], training) for b in blocks]
         return ops.concatenate(parts, axis=1)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "dim": self.dim,
-            "similarity_dim": self.similarity_dim,
-            "sharpness": self.sharpness,
-        }
 
     def _checked(self, embedding, name):
         values, mask, pooled = tokens(embedding, name)
@@ -210,9 +197,6 @@ class SimilarityReasoning(CrossAttention):
             AlignmentGraph(similarity_dim, dtype=self.dtype_policy, name=f"step_{number}")
             for number in range(num_steps)
         ]
-
-    def get_config(self):
-        return {**super().get_config(), "num_steps": self.num_steps}
 
     def _summary(self, alignments, mask, training):
         for step in self.steps:

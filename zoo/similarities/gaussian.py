@@ -146,9 +146,6 @@ class Wasserstein2(Similarity):
     def scorer(self):
         return lambda value: -np.maximum(value, 0.0) if self.squared else -root(value)
 
-    def get_config(self):
-        return {**super().get_config(), "squared": self.squared}
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class SquaredWasserstein2(ScaledSimilarity):

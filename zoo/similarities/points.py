@@ -96,14 +96,6 @@ class Cosine(Similarity):
         scale = float(self.scale)
         return lambda value: scale * value
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "learn_scale": self.learn_scale,
-            "max_scale": self.max_scale,
-        }
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class CosineLogit(Similarity):
@@ -144,7 +136,6 @@ class CosineLogit(Similarity):
         super().__init__(**kwargs)
         if not scale > 0:
             raise ValueError(f"`scale` must be positive; received {scale}")
-        self.initial_scale, self.initial_shift = float(scale), float(shift)
         self.log_scale = self.add_weight(
             shape=(), initializer=keras.initializers.Constant(math.log(scale)), name="log_scale"
         )
@@ -158,10 +149,3 @@ class CosineLogit(Similarity):
     def scorer(self):
         scale, shift = math.exp(float(self.log_scale)), float(self.shift)
         return lambda value: scale * value + shift
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-        }

@@ -134,9 +134,6 @@ class SampledSimilarity(Similarity):
         stream = np.random.default_rng([self.seed, 0 if name == "images" else 1])
         return stream.standard_normal((1, self.num_samples, dim), dtype="float32")
 
-    def get_config(self):
-        return {**super().get_config(), "num_samples": self.num_samples, "seed": self.seed}
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class MatchProbability(SampledSimilarity):
@@ -201,14 +198,6 @@ class MatchProbability(SampledSimilarity):
         images = self.samples(images, "images", training)
         captions = self.samples(captions, "captions", training)
         return sampled_logit(images, captions, self.scale, self.shift)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.initial_scale,
-            "shift": self.initial_shift,
-            "method": self.method,
-        }
 
 
 @keras.saving.register_keras_serializable(package="halo")

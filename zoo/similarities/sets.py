@@ -167,9 +167,6 @@ class SmoothChamfer(Similarity):
     def call(self, images, captions):
         return smooth_chamfer(images, captions, self.alpha)
 
-    def get_config(self):
-        return {**super().get_config(), "alpha": self.alpha}
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class SetMatchProbability(Similarity):
@@ -220,9 +217,6 @@ class SetMatchProbability(Similarity):
         pairs = ops.sigmoid(self.scale * ops.reshape(cosines, (k, n, length, m)) + self.shift)
         rows = ops.sum(pairs * _shares(image_mask, (k, n, 1, 1)), axis=0)
         return ops.sum(rows * _shares(caption_mask, (1, length, m)), axis=1)
-
-    def get_config(self):
-        return {**super().get_config(), "scale": self.initial_scale, "shift": self.initial_shift}
 
 
 def _cosines(images, captions):

@@ -1,0 +1,19 @@
+"""The base of the zoo's layers, similarities among them."""
+
+import keras
+import numpy as np
+
+
+class Layer(keras.layers.Layer):
+    """A layer whose config is what its constructor was given, as Keras finds it of plain values.
+
+    The numbers may be NumPy's and the dtype a policy, of which Keras alone finds no config.
+    """
+
+    def __new__(cls, *args, dtype=None, **kwargs):
+        args, kwargs = keras.tree.map_structure(_plain, (args, kwargs))
+        return super().__new__(cls, *args, **kwargs)  # `get_config` knows the policy
+
+
+def _plain(value):
+    return value.item() if isinstance(value, np.generic) else value
