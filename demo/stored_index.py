@@ -95,7 +95,7 @@ def load(folder, photos=None):
         ids=ids,
         uncertainties=uncertainties,
         missing=missing,
-        model_name=Path(built.model_of(folder, setup)).name,
+        model_name=Path(setup["model"]).name,
     )
 
 

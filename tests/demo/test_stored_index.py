@@ -15,7 +15,7 @@ from demo.limits import RefusedError
 from demo.service import Service
 from halo_zoo.search import main as search
 from zoo.errors import InputError
-from zoo.files.written import read_sealed
+from zoo.files.written import facts_of, read_sealed, sealed
 from zoo.retriever.stored_towers import FACTS, StoredTower
 
 MODEL = "toy_birds_pfe"
@@ -103,7 +103,7 @@ def test_photos_that_are_gone_have_a_placeholder_and_a_sentence(index, tmp_path,
     moved = shutil.copytree(index, tmp_path / "moved")
     setup = read_sealed(moved / "search.json")
     setup["build"]["source"] = str(tmp_path / "nowhere")
-    (moved / "search.json").write_text(json.dumps(setup))
+    (moved / "search.json").write_text(json.dumps(sealed(setup)))
     gallery = stored_index.load(moved)
     assert "name their folder, --photos" in capsys.readouterr().out
     assert gallery.thumbnail(0).startswith("data:image/svg+xml")
@@ -137,9 +137,9 @@ def test_an_index_of_a_stranger_shows_no_other_picture(index, tmp_path, of):
         above = f"{private}/" if of == "absolute" else "../private/"
         changed = {n: f"{above}{name}" for n, name in json.loads(path.read_text()).items()}
         path.write_text(json.dumps(changed))
-        del setup["files"]
+        setup["files"]["names.json"] = facts_of(path)
         named = photos
-    (made / "search.json").write_text(json.dumps(setup))
+    (made / "search.json").write_text(json.dumps(sealed(setup)))
     gallery = stored_index.load(made, named)
     assert {gallery.thumbnail(n)[:18] for n in range(len(gallery.image_names))} == {
         "data:image/svg+xml"
@@ -209,11 +209,10 @@ def test_what_is_no_index_is_one_line(index, words, tmp_path, capsys, monkeypatc
     said = f"error: {index / 'index'}: is a part of an index; name the whole, {index}"
     assert halo_demo(capsys, index / "index") == said
     (old / "search.json").write_text('{"index": "index"}')
-    expected = f"error: {old}: an older version built this index; build it again into a new folder"
-    assert halo_demo(capsys, old) == expected
+    assert halo_demo(capsys, old).startswith(f"error: {old}: holds search.json, which this program")
     (old / "search.json").write_text("{")
     assert halo_demo(capsys, old).startswith(f"error: {old / 'search.json'}")
     newer = shutil.copytree(index, tmp_path / "newer")
     (facts,) = newer.glob(f"towers-*/{FACTS}")
-    facts.write_text('{"version": 99}')
+    facts.write_text(json.dumps(sealed({"version": 99})))
     assert halo_demo(capsys, newer) == f"error: {facts}: of another version; build the index again"

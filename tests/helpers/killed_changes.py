@@ -19,7 +19,8 @@ import numpy as np
 
 from zoo import collection
 from zoo.collection import Encoded
-from zoo.search import Index, built, from_parts
+from zoo.files.written import Written
+from zoo.search import Index, built, from_parts, storage
 
 faiss.omp_set_num_threads(1)  # a fork has no threads of its parent
 DIM = 4
@@ -89,7 +90,7 @@ def build(folder):
         index, names = from_parts.build(parts, "euclidean")
         target = built.fresh(written, built.INDEX)
         index.save(target)
-        built.claim_beside(target, built.NAMES)
+        Written(target, storage.MANIFEST).claim(built.NAMES)
         built.write_names(target, names)
         setup = {"parts": {"folder": where.name, "files": parts.parts}, "index": target.name}
         built.commit(written, setup)

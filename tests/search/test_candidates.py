@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo import similarities as S
-from zoo.search import SPACES, Index, rerank
+from zoo.search import SPACES, Index
 
 RANKED = [
     S.KLDivergence(),
@@ -21,12 +21,6 @@ RANKED = [
 def recall_of(found, truth):
     """Mean share of each row of `truth` that is in the same row of `found`."""
     return np.mean([np.isin(true, own).mean() for true, own in zip(truth, found, strict=True)])
-
-
-@pytest.fixture(autouse=True)
-def _several_blocks(monkeypatch):
-    """Of queries; what is gathered of these small galleries would otherwise be one block."""
-    monkeypatch.setattr(rerank, "_BLOCK_BYTES", 100_000)
 
 
 @pytest.mark.parametrize(

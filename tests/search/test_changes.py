@@ -97,7 +97,7 @@ def test_damaged_files(saved, name):
     path = saved / "data-1" / name
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])
-    with pytest.raises(InputError, match=f"{name}: expected .* bytes, found"):
+    with pytest.raises(InputError, match=f"{name}: is damaged"):
         Index.load(saved)
     path.write_bytes(whole[:-3] + b"abc")
     with pytest.raises(InputError, match="checksum"):
@@ -112,7 +112,10 @@ def test_foreign_files(saved, tmp_path_factory):
     with pytest.raises(InputError, match=r"version 99.*build the index again"):
         Index.load(saved)
     (saved / "index.json").write_text("[]")
-    with pytest.raises(InputError, match="expected a JSON object, found a list"):
+    with pytest.raises(
+        InputError,
+        match="expected a JSON object, found a list",
+    ):
         Index.load(saved)
     other = tmp_path_factory.mktemp("other")
     with pytest.raises(InputError, match=r"expected a folder with an index\.json"):
@@ -123,31 +126,10 @@ def test_foreign_files(saved, tmp_path_factory):
     assert (other / "thesis.tex").exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"files": {}}, r"index\.json: lists no index\.faiss"),
-        ({"kind": "hnsw"}, "an older version built this index as 'hnsw': build it again"),
-        ({"similarity": {"function": "hamming"}}, r"index\.json: its similarity: "),
-    ],
-)
-def test_a_damaged_manifest(saved, changes, message):
-    rewritten(saved, **changes)
-    with pytest.raises(InputError, match=message):
+def test_a_similarity_that_is_not_known_any_more(saved):
+    rewritten(saved, similarity={"function": "hamming"})
+    with pytest.raises(InputError, match=r"index\.json: its similarity: "):
         Index.load(saved)
-
-
-def test_what_an_older_version_saved(saved, gaussians, tmp_path_factory):
-    """An exact index of it is read; parts are to be built again."""
-    queries = gaussians(3)
-    expected = Index.load(saved).search(queries, 3)
-    rewritten(saved, kind="flat")
-    for got, own in zip(Index.load(saved).search(queries, 3), expected, strict=True):
-        np.testing.assert_array_equal(got, own)
-    folder = tmp_path_factory.mktemp("parts")
-    (folder / "parts.json").write_text('{"parts": ["part-000"]}')
-    with pytest.raises(InputError, match="built this index in parts: build it again"):
-        Index.load(folder)
 
 
 def test_bad_arguments(gaussians, sets):
@@ -163,7 +145,7 @@ def test_bad_arguments(gaussians, sets):
         "received 0": lambda: index.search(queries, 0),
         "already has 3": lambda: index.add(queries, ids=[3, 50, 51]),
         "distinct; received 7": lambda: index.add(queries, ids=[7, 7, 70]),
-        "negative; received -1": lambda: index.add(queries, ids=[-1, 60, 61]),
+        "from 0 to 9223372036854775806; received -1": lambda: index.add(queries, ids=[-1, 60, 61]),
         "one an item": lambda: index.add(queries, ids=[60, 61]),
         "lacks 99": lambda: index.remove([1, 99]),
         "whole numbers.* of float64": lambda: index.remove([1.0]),
@@ -171,13 +153,13 @@ def test_bad_arguments(gaussians, sets):
         "whole numbers.* of <U1": lambda: index.remove("1"),
         "whole numbers.* of object": lambda: index.remove([2**70]),
         r"whole numbers.* shape \(1, 2\)": lambda: index.remove([[1, 2]]),
-        "lacks 18446744073709551615": lambda: index.remove(np.array([2**64 - 1], np.uint64)),
+        "received 18446744073709551615": lambda: index.remove(np.array([2**64 - 1], np.uint64)),
         "finite": lambda: index.search({**queries, "mean": queries["mean"] * np.nan}, 1),
         "without any": lambda: index.search(queries, 3, candidates=10),
         "at least one item": lambda: Index.build(gaussians(0), "csd"),
         "`side` must be": lambda: Index.build(gallery, "csd", side="left"),
         "must be a Gaussian for csd": lambda: Index.build({"mean": np.eye(3)}, "csd"),
-        "'elements' for sets": lambda: Index.build(gallery, "csd", candidates_by="elements"),
+        "`candidates_by` must": lambda: Index.build(gallery, "csd", candidates_by="elements"),
         "`candidates` must be": lambda: Index.build(gallery, "kl", candidates=0),
         "no uncertainty": lambda: Index.build({"mean": np.eye(3)}, "cosine").search(
             {"mean": np.eye(3)}, 1, max_uncertainty=0.0

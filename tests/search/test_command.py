@@ -87,7 +87,7 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     ):
         main(["query", str(out)])
     (out / "search.json").write_text('{"model": "m", "captions": false}')
-    with pytest.raises(InputError, match="an older version built this index; build it again"):
+    with pytest.raises(InputError, match="an older version did; choose another"):
         main(["query", str(out), "a red bird"])
 
 

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 import zoo
-from saved_index import rewritten
 from zoo.confidence import Probes
 from zoo.confidence.probes import OF_CORRECTED
 from zoo.embeddings.arrays import take
 from zoo.embeddings.csls import NEIGHBOURS
-from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.evaluation.gallery import hub_gain
-from zoo.search import Index, scoring, storage
+from zoo.search import Index, scoring
 from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
 
 SIMILARITIES = ("csd", closed_form_sampled_distance, "cosine", "squared_euclidean")
@@ -65,12 +63,6 @@ def test_growth_removal_and_the_disk_keep_the_correction(gaussians, tmp_path):
         np.testing.assert_allclose(scores, np.take_along_axis(expected, ids, 1), atol=1e-3)
     loaded.add(take(more, slice(0, 1)))
     assert len(loaded) == len(index) + 1
-    assert loaded.query_vectors(queries).shape[1] == loaded.faiss.d
-    (file,) = (tmp_path / "index").glob(f"*/{storage.BANK_FILE}")
-    np.save(file, np.load(file)[:-1])
-    rewritten(tmp_path / "index")
-    with pytest.raises(InputError, match="expected 150 questions of finite numbers, found"):
-        Index.load(tmp_path / "index")
 
 
 def test_a_copy_has_the_score_of_its_original(gaussians):

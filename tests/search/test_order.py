@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 from zoo import similarities as S
-from zoo.search import Index, neighbours
+from zoo.search import Index
 
 COPIES, ITEMS, DIM = 12, 20, 24  # more copies than the search finds to spare
 IDS = np.random.default_rng(3).permutation(1000)[: COPIES * ITEMS]
-
-
-@pytest.fixture(params=[0, neighbours._PAIRS], ids=["candidates", "at once"])
-def ways(request, monkeypatch):
-    """A flat index finds candidates first, or computes few pairs at once."""
-    monkeypatch.setattr(neighbours, "_PAIRS", request.param)
 
 
 def points(rng, items):
@@ -70,7 +64,6 @@ def is_ascending(name):
     return similarity in (S.closed_form_sampled_distance, S.wasserstein_2)
 
 
-@pytest.mark.usefixtures("ways")
 @pytest.mark.parametrize("name", CASES)
 def test_the_first_k_begin_all(name):
     _, index, queries = built(name, np.random.default_rng(0))
@@ -85,7 +78,6 @@ def test_the_first_k_begin_all(name):
             np.testing.assert_array_equal(index.search(one, k)[1], ids[row : row + 1, :k])
 
 
-@pytest.mark.usefixtures("ways")
 def test_scores_that_round_to_one_number_are_ties():
     """A large variance of the question drowns differences of distance."""
     rng = np.random.default_rng(0)
@@ -99,7 +91,6 @@ def test_scores_that_round_to_one_number_are_ties():
         np.testing.assert_array_equal(index.search(queries, k)[1], ids[:, :k])
 
 
-@pytest.mark.usefixtures("ways")
 def test_filters_and_changes_keep_it():
     rng = np.random.default_rng(0)
     gallery, index, queries = built("csd", rng)

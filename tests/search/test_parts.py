@@ -102,7 +102,7 @@ def test_a_part_is_of_the_gallery_as_it_is(make, rng):
     for among, says in {
         (): "must name at least one item; received none",
         (5, 6): "must be in the index; it lacks 6",
-        (5, 8, 5): "must be distinct; received one more than once",
+        (5, 8, 5): "must be distinct; received 5 more than once",
         (5.5,): "must be whole numbers, one or a list; received .* float64",
         ("1/5.jpg", "x.jpg"): "must be names or ids of items; 'x.jpg' is none",
         ("1/5.jpg", "1/5.jpg"): "must be distinct; received '1/5.jpg' twice",

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from zoo.embeddings.arrays import take
-from zoo.search import Index, gallery
+from zoo.search import Index
+from zoo.search import index as index_file
 
 
 def same_answers(one, other, queries):
@@ -17,7 +18,7 @@ def same_answers(one, other, queries):
 def test_an_item_that_overflows_is_refused_whole(
     gaussians, tmp_path, monkeypatch, similarity, with_moments
 ):
-    monkeypatch.setattr(gallery, "CHUNK", 16)  # the bad item is in the third chunk
+    monkeypatch.setattr(index_file, "CHUNK", 16)  # the bad item is in the third chunk
     start, more, queries = gaussians(300), gaussians(48), gaussians(9)
     index = Index.build(start, similarity)
     before = index.search(queries, 5)

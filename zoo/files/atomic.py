@@ -44,9 +44,9 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        _flush(temporary)
+        flush(temporary)
         os.replace(temporary, path)
-        _flush(path.parent)
+        flush(path.parent)
     except OSError as error:
         # h5py reports a full disk by an OSError without strerror.
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
@@ -105,12 +105,8 @@ def remove_leftovers(folder: str | os.PathLike, deep: bool = True) -> None:
 
 @contextlib.contextmanager
 def locked(folder):
-    """Holds a run folder, made when missing, for this process while the block runs.
-
-    Of several workers only the chief may take it. An InputError if another process holds it, or
-    the folder cannot be written.
-    """
-    folder = Path(folder)
+    """Holds a run folder, made when missing, for this process while the block runs. An InputError
+    if another process holds it, or the folder cannot be written."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(in_turn(folder, 0))
@@ -118,7 +114,7 @@ def locked(folder):
             raise InputError(f"another process is training in {folder}") from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
-                path = folder / LOCK_FILE
+                path = Path(folder) / LOCK_FILE
                 raise InputError(f"cannot write {path}: {error.strerror}") from error
             warnings.warn(
                 f"{folder} lies on a file system without locks: make sure that only one process "
@@ -138,7 +134,8 @@ def in_turn(folder: str | os.PathLike, wait: float = -1) -> Iterator[None]:
         yield
 
 
-def _flush(path):
+def flush(path: str | os.PathLike) -> None:
+    """Writes a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

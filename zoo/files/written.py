@@ -17,7 +17,7 @@ from typing import Any
 
 from zoo.errors import InputError
 from zoo.files.atomic import LOCK_FILE, is_temporary, remove_leftovers, write_text
-from zoo.files.json_files import json_kind, read_object
+from zoo.files.json_files import read_object
 
 LIST, KEY, SEAL = "written.json", "written", "checksum"
 
@@ -27,45 +27,38 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, SEAL: _checksum(json.loads(json.dumps(content)))}
 
 
-def read_sealed(path: str | os.PathLike, content: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a file of `sealed` says, or what was read of it; an InputError if it is damaged. A file
-    without a checksum is of an older version."""
+def read_sealed(path: str | os.PathLike, content: Any = None) -> dict[str, Any]:
+    """What a file of `sealed` says, or what was read of it; an InputError if it is damaged, of
+    another program or of an older version."""
     content = read_object(path) if content is None else content
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected a JSON object, found {json_kind(content)}")
-    content = dict(content)
-    if (found := content.pop(SEAL, None)) is not None and found != _checksum(content):
+    if not isinstance(content, dict) or SEAL not in content:
+        folder, _, name = str(path).rpartition("/")
+        raise InputError(
+            f"{folder}: holds {name}, which this program did not write, or an older version did; "
+            "choose another folder, or build it again"
+        )
+    found = content.pop(SEAL)
+    if found != _checksum(content):
         raise InputError(f"{path}: is damaged, or was changed by hand: its checksum differs")
     return content
 
 
-def facts_of(path: Path) -> dict[str, Any]:
-    """Size and checksum of a file."""
+def facts_of(path: Path) -> dict[str, str]:
+    """The checksum of a file."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
+        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def check_facts(path: Path, facts: Any, contents: bytes | None = None, verify: bool = True) -> None:
-    """Raises an InputError unless a file, or its contents, are as `facts_of` it were; `verify`
-    False looks at the size alone."""
+def check_facts(path: Path, facts: dict[str, str], contents: bytes | None = None) -> None:
+    """Raises an InputError unless a file, or its contents, are as `facts_of` it were."""
     try:
-        size = path.stat().st_size if contents is None else len(contents)
-        if size != facts["bytes"]:
-            raise InputError(f"{path}: expected {facts['bytes']:,} bytes, found {size:,}")
-        if not verify:
-            return
         found = facts_of(path)["sha256"] if contents is None else _sha256(contents)
-        if found != facts["sha256"]:
-            raise InputError(f"{path}: is damaged: its checksum is another than when saved")
     except FileNotFoundError:
         raise InputError(f"{path}: is missing") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: expected its size and checksum, found {facts!r}") from error
+    if found != facts["sha256"]:
+        raise InputError(f"{path}: is damaged: its checksum is another than when saved")
 
 
 def _checksum(content):
@@ -90,11 +83,9 @@ class Written:
 
     @property
     def names(self) -> set[str]:
-        """The names that the program wrote or was about to write."""
-        listed = self.content.get(KEY, [])
-        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-            raise InputError(f"{self.path}: expected names as {KEY!r}, found {listed!r}")
-        return {name for name in listed if _is_plain(name)}
+        """The names that the program wrote or was about to write, none that leads elsewhere."""
+        listed = self.content.get(KEY, ())
+        return {name for name in listed if Path(name).name == name not in ("", "..")}
 
     def foreign(self) -> list[str]:
         """Names in the folder that the program did not write, sorted."""
@@ -102,8 +93,7 @@ class Written:
             return []
         # In this order, since others may claim and remove names meanwhile.
         there = [path.name for path in self.folder.iterdir() if not is_temporary(path.name)]
-        content = self.content
-        own = self.names | {LOCK_FILE} | ({self.path.name} if KEY in content else set())
+        own = self.names | {LOCK_FILE, self.path.name}
         return sorted(name for name in there if name not in own and self._has(name))
 
     def check(self) -> None:
@@ -157,8 +147,3 @@ class Written:
                 f"{self.folder}: holds {names[0]}{more}, which this program did not write; choose "
                 "another folder, or move it away"
             )
-
-
-def _is_plain(name):
-    """Whether a name is that of an entry of the folder, and leads nowhere else."""
-    return bool(name) and name not in (".", "..") and Path(name).name == name

@@ -20,6 +20,7 @@ from zoo.evaluation.gallery import MOST_ITEMS
 from zoo.evaluation.probes import with_own
 from zoo.files.atomic import write_text
 from zoo.files.folders import counted
+from zoo.files.json_files import read_object
 from zoo.files.vector_files import read_column
 from zoo.files.written import Written
 from zoo.models import Tower
@@ -59,7 +60,7 @@ def encode(options):
 
 def index(options):
     """Builds the index of parts that are encoded already."""
-    built.check(options.out)
+    Written(options.out, built.SETUP).check()
     parts = collection.Collection(options.shards)
     options.model = absolute(options.model or parts.manifest["model"])
     options.captions = parts.manifest["side"] == "captions"
@@ -70,7 +71,8 @@ def index(options):
 
 def build(options):
     """Encodes new items, then builds the index."""
-    built.check(options.out)  # and all else that needs no model, before all is encoded
+    # This and all else that needs no model, before all is encoded.
+    Written(options.out, built.SETUP).check()
     if Path(options.source).expanduser().exists():  # the same from wherever it is called
         options.source = str(Path(options.source).expanduser().resolve())
     options.model = absolute(options.model)
@@ -115,7 +117,7 @@ def _agree(options, written, names):
         return
     if options.command != "update" and not is_same:  # which the user has said
         return
-    before = set((built.names_in(options.out / setup["index"]) or {}).values())
+    before = set(read_object(options.out / setup["index"] / built.NAMES).values())
     gone = len(before.difference(names))
     if 2 * gone <= len(before):
         return

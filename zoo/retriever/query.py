@@ -29,8 +29,14 @@ def query(options):
     if options.all and options.max_uncertainty is not None:
         raise InputError("--all and --max-uncertainty exclude each other: choose one")
     retriever = Retriever.load(options.folder, options.model)
-    if options.among is not None:
-        retriever = _part(options.among, retriever)
+    if (among := options.among) is not None:
+        if Path(among).is_file():
+            among = [line.strip() for line in read_lines(Path(among)) if line.strip()]
+        try:
+            retriever = retriever.part(among)
+        except ValueError as error:
+            said = str(error).removeprefix("`among` ")
+            raise InputError(f"--among {options.among}: {said}") from error
     try:
         for questions in _questions(options, retriever):
             _answer(questions, retriever, options)
@@ -50,17 +56,6 @@ def _answer(questions, retriever: Retriever, options):
         if not (is_one or options.json):
             print((answer.answer if options.all else answer).question)
         print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
-
-
-def _part(among, retriever):
-    """The part of a gallery that a file lists, or a pattern of names fits."""
-    listed = among
-    if Path(among).is_file():
-        listed = [line.strip() for line in read_lines(Path(among)) if line.strip()]
-    try:
-        return retriever.part(listed)
-    except ValueError as error:
-        raise InputError(f"--among {among}: {str(error).removeprefix('`among` ')}") from error
 
 
 def _questions(options, retriever):

@@ -1,5 +1,6 @@
 """A model, a gallery and a judge: the whole way of an answer."""
 
+import functools
 import os
 import threading
 import warnings
@@ -37,7 +38,8 @@ from zoo.retriever.preambles import as_asked
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.search import Hub, Index, built, hubness, hubs, scoring
-from zoo.search.columns import held_ids, whole_ids
+from zoo.search.columns import whole_ids
+from zoo.search.storage import MANIFEST
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
     from zoo.models import DualEncoder, Tower
@@ -192,9 +194,10 @@ class Retriever:
         Raises:
             ValueError: if an item is not in the gallery or given twice, or there is none.
         """
-        with self.index.reading():
-            ids = ids_among(among, self._names)
-            ids = np.sort(held_ids(ids, self.index.ids, "among"))
+        with self.index.lock:
+            ids = np.sort(ids_among(among, self._names))
+            if not len(ids):
+                raise ValueError("`among` must name at least one item; received none")
             if self.probes is None:
                 _ = self.judge  # which encodes the package's photos as probes
             with self._lock:
@@ -215,7 +218,7 @@ class Retriever:
     @property
     def judge(self) -> Judge:
         """The `Judge` of this gallery; made when first asked for, and again after growth."""
-        with self.index.reading(), self._lock:  # in this order everywhere
+        with self.index.lock, self._lock:  # in this order everywhere
             judge = self._judge
             if judge is None or (
                 judge.confidence is not None and judge.confidence.is_void(len(self.index))
@@ -267,7 +270,7 @@ class Retriever:
         if not questions:
             return []
         asked = embedded(questions, self.tower, _OTHER[self.side], self.as_asked)
-        with self.index.reading():
+        with self.index.lock:
             if not len(self.index):
                 raise ValueError("the gallery is empty: there is nothing to ask")
             k = min(int(k), len(self.index))
@@ -312,7 +315,7 @@ class Retriever:
         asked = embedded([question], self.tower, _OTHER[self.side], self.as_asked)
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
-        with self.index.reading():
+        with self.index.lock:
             k = min(_MOST_LISTED, len(self.index))
             if not k:
                 raise ValueError("the gallery is empty: there is nothing to ask")
@@ -341,7 +344,7 @@ class Retriever:
         embeddings, found, paths = self._embedded(items, self.side)
         names = _checked_names(found if names is None else names, length(embeddings))
         note = training_note(paths, self.probes)
-        with self.index.writing():
+        with self.index.lock:
             added = self.index.add(embeddings, ids)
             if names is not None:
                 new = dict(zip(added.tolist(), names, strict=True))
@@ -352,7 +355,7 @@ class Retriever:
     def remove(self, ids: Sequence[int]) -> None:
         """Removes items; raises as `zoo.search.Index.remove`, and nothing has been removed then."""
         ids = whole_ids(ids)
-        with self.index.writing():
+        with self.index.lock:
             self.index.remove(ids)
             if self._names is not None:
                 gone = set(ids.tolist())
@@ -396,7 +399,7 @@ class Retriever:
         else:
             queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
             probes = own_probes(self.side, queries, own, groups, matches, self.probes)
-        with self.index.reading(), self._lock:
+        with self.index.lock, self._lock:
             confidence = probes.calibrate(self.index)
             self.probes, self._near = probes, None
             self._judge = self._judge_of(confidence)
@@ -406,7 +409,7 @@ class Retriever:
         """Writes a folder that `load`, the command line, the demo and the export read; an
         InputError if it cannot, or a build or save there takes more than a minute."""
         folder = Path(folder)
-        with built.locked(folder, _WAIT) as written, self.index.reading():
+        with built.locked(folder, _WAIT) as written, self.index.lock:
             is_same = self._setup is not None and self._setup[0] == folder.resolve()
             kept = {k: v for k, v in self._setup[1].items() if k in _KEPT} if is_same else {}
             model = self.model  # which tells its origin
@@ -426,7 +429,7 @@ class Retriever:
         what `setup` says of the model and of what else is there."""
         where = built.fresh(written, built.INDEX)
         self.index.save(where)
-        built.claim_beside(where, built.NAMES, built.CALIBRATION, built.PROBES, built.NEAR)
+        Written(where, MANIFEST).claim(*built.BESIDE)
         if self._names is not None:
             built.write_names(where, self._names)
         if self.confidence is not None:
@@ -436,8 +439,8 @@ class Retriever:
         if self.near is not None:
             with atomic(where / built.NEAR) as temporary, temporary.open("wb") as file:
                 np.savez(file, **self.near.arrays())
-        more = {"captions": self.side == "captions", "index": where.name}
-        built.commit(written, {**setup, **more})
+        more = {"index": where.name, "engine": self.index.engine}
+        built.commit(written, {**setup, "captions": self.side == "captions", **more})
 
     @classmethod
     def load(
@@ -462,17 +465,12 @@ class Retriever:
 
         found = built.load(folder, _judging, towers)
         setup, names, index, (probes, confidence, near), stored = found
-        named = built.model_of(folder, setup) if model is None else model
-        if stored is None:
-            model, origin, resizing = opened(named)
-            probes = probes_from(origin) if probes is None else probes
-            retriever = cls(model, index, probes, names, resizing, origin)
-        else:
-            retriever = cls(None, index, probes, names)
-            retriever._stored, retriever._opens = stored, lambda: opened(named)
+        retriever = cls(None, index, probes, names)
         retriever._made_by, retriever._near = (folder, setup.get("model_sha256")), near
-        if stored is None:
-            retriever._tell_of_another_model()
+        retriever._stored = stored
+        retriever._opens = functools.partial(_opened, model, folder, setup)
+        if stored is None and retriever.model is not None and probes is None:
+            retriever.probes = probes_from(retriever._origin)
         if confidence is not None:
             retriever._judge = retriever._judge_of(confidence)
         if not model_is_given:
@@ -534,7 +532,7 @@ class Retriever:
     ) -> list[Judgement]:
         """A `Judgement` of each question, of at most k results; the queries are embeddings of
         `side`, a dict of arrays, and texts the captions that were embedded, or None."""
-        with self.index.reading():
+        with self.index.lock:
             return self._found(queries, side, texts, min(k, len(self.index)))[1]
 
     def _found(self, queries, side, texts, k, max_uncertainty=None):
@@ -584,15 +582,15 @@ class Retriever:
     ) -> Asked:
         """What a judge asks about questions, a dict of arrays, beside their scores; `texts` is what
         was embedded, or None for pictures, and `ids` `(Q, k)` what was found."""
-        asked = Asked(means=coordinates(queries))
+        means, middle = coordinates(queries), centres(queries)
+        asked, fits, near = Asked(means=means), judge.fits, None if ids is None else self.near
         if texts is None:
             return asked
-        if judge.fits is not None and SHORT in judge.fits.second:  # it has learnt of words
+        if fits is not None and SHORT in fits.second:  # it has learnt of words
             asked = asked._replace(prior=priors(texts, packaged_bank()))
-        if judge.fits is not None and ids is not None and (near := self.near) is not None:
+        if fits is not None and near is not None:
             places = np.maximum(self.index.places(ids), 0)  # of what was not found any
-            told = near.of(self.probes.bank, centres(queries), texts, places)
-            asked = asked._replace(near=told)
+            asked = asked._replace(near=near.of(self.probes.bank, middle, texts, places))
         if self.reader is None:
             return asked
         words, unknown = unknown_words(self.reader, texts)
@@ -605,7 +603,7 @@ class Retriever:
         bank = None if self.probes is None else self.probes.bank
         if bank is None or self.side != "images" or not isinstance(self.index, Index):
             return None
-        with self.index.reading(), self._lock:
+        with self.index.lock, self._lock:
             if self._near is None or len(self._near) != len(self.index):
                 vectors = self.index.item_vectors(np.arange(len(self.index)))
                 self._near = bank.near(vectors[:, : bank.images.shape[1]])
@@ -715,8 +713,7 @@ class Retriever:
         if self._as_trained is not None:
             return self._as_trained
         if self._stored is not None:
-            ranking = self.index.description["similarity"]
-            return self._stored.facts["similarity"] == scoring.identity_of(ranking)
+            return self._stored.facts["similarity"] == self.index.description["similarity"]
         own, ranking = self.model.similarity, self.index.similarity
         return own is ranking or scoring.identity(own) == scoring.identity(ranking)
 
@@ -768,6 +765,10 @@ class Retriever:
             self._judge = self._judge_of(judge.confidence)
 
 
+def _opened(model, folder, setup):
+    return opened(built.model_of(folder, setup) if model is None else model)
+
+
 def _are_many(parts):
     return len(parts) > PARTS or sum(map(len, parts)) > PART_ITEMS
 
@@ -776,15 +777,15 @@ def _notes(*sentences):
     return "; ".join(filter(None, sentences)) or None
 
 
-def _judging(folder):
-    """The probes, the calibration and `Near` in the folder of an index, each None where there is
-    none."""
+def _judging(folder, files):
+    """The probes, the calibration and `Near` in the folder of an index, each None where its files
+    have none."""
     kinds = (
         (built.PROBES, Probes.load),
         (built.CALIBRATION, Confidence.load),
         (built.NEAR, Near.load),
     )
-    return [load(folder / name) if (folder / name).is_file() else None for name, load in kinds]
+    return [load(folder / name) if name in files else None for name, load in kinds]
 
 
 def _checked_names(names, count):

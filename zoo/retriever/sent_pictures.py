@@ -18,7 +18,7 @@ MAX_PIXELS = 16_000_000  # some 150 MB while it is decoded and resized
 PROCESSES = 3  # more than cores: one picture that takes long keeps no others waiting
 # Processor time of a picture and of a pixel: honest ones of 16 million take 0.9 s.
 SECONDS, SECONDS_PER_PIXEL = 0.4, 1e-7
-_WORK = "from zoo.files.decoding import decode_for; decode_for({}, {}, {})"
+_WORK = f"from zoo.files.decoding import decode_for; decode_for({{}}, {{}}, {{}}, {MAX_PIXELS})"
 _LONG = 60  # seconds after which a process is ended in any case
 _EXPECTED = "image: expected the base64 of a picture's file, or a data: URL of one"
 _URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.I)
@@ -89,7 +89,6 @@ class _Worker:
 
     def ask(self, contents):
         self._pipe.send_bytes(contents)
-        self._pipe.send_bytes(str(MAX_PIXELS).encode())
         if not self._pipe.poll(_LONG):
             raise EOFError
         return self._pipe.recv_bytes(), self._pipe.recv_bytes()

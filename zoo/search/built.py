@@ -24,14 +24,14 @@ from zoo.errors import InputError
 from zoo.files.atomic import in_turn, write_text
 from zoo.files.folders import printable
 from zoo.files.json_files import read_object
-from zoo.files.written import KEY, Written, check_facts, facts_of, read_sealed
-from zoo.search import scoring, storage
+from zoo.files.written import Written, check_facts, facts_of, read_sealed
+from zoo.search import scoring
 from zoo.search.index import Index
 
 SETUP, NAMES, MODEL, SKIPPED = "search.json", "names.json", "model.keras", "skipped.jsonl"
 INDEX, PARTS = "index", "embeddings"
 CALIBRATION, PROBES, NEAR = "calibration.json", "probes.npz", "near.npz"
-_BESIDE = (NAMES, CALIBRATION, PROBES, NEAR)  # an index, whose own manifest has its other files
+BESIDE = (NAMES, CALIBRATION, PROBES, NEAR)  # an index, whose own manifest has its other files
 
 
 @contextlib.contextmanager
@@ -42,10 +42,10 @@ def locked(out: Path, wait: float = 0) -> Iterator[Written]:
     another process holds it after `wait` seconds, or it cannot be written.
     """
     written = Written(out, SETUP)
-    _check(written)
+    written.check()
     try:
         with in_turn(out, wait):
-            _check(written)
+            written.check()
             written.tidy()
             written.remove(written.names - _named(written.content) - _encoded(written))
             yield written
@@ -57,83 +57,63 @@ def locked(out: Path, wait: float = 0) -> Iterator[Written]:
 
 
 def read_setup(out: Path) -> dict[str, Any]:
-    """What `search.json` says; an InputError if there is none, or it is of an older version."""
+    """What `search.json` says; an InputError if there is none, or its build has not ended."""
     path = out / SETUP
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; expected what `build` wrote")
     setup = read_sealed(path)
-    if KEY not in setup:
-        raise InputError(_older(out))
-    if not isinstance(setup.get("index"), str) or Path(setup["index"]).name != setup["index"]:
+    if "index" not in setup:
         raise InputError(f"{out}: its build has not ended; run it again to resume")
-    parts = setup.get("parts", {"folder": "", "files": []})
-    is_sound = isinstance(parts, dict) and isinstance(parts.get("folder"), str)
-    if not is_sound or not isinstance(parts.get("files"), list):
-        raise InputError(f"{path}: expected a folder and files as 'parts', found {parts!r}")
     return setup
 
 
 def load(
     out: Path,
-    beside: Callable[[Path], Any] = lambda folder: None,
+    beside: Callable[[Path, Any], Any] = lambda folder, files: None,
     towers: Callable[[dict[str, Any]], Any] = lambda setup: None,
 ) -> tuple:
-    """`(setup, names, index, beside(its folder), towers(setup))` of one build, also while another
-    takes its place; with towers the index needs no Keras. An InputError if one cannot be read."""
-    while True:
-        setup = read_setup(out)
-        folder = out / setup["index"]
+    """`(setup, names, index, beside(its folder, the files), towers(setup))` of one build, also
+    while another takes its place; with towers the index needs no Keras. May raise InputError."""
+    setup = failed = None
+    while setup != (found := read_setup(out)):  # else its files were deleted with their build
+        setup, folder, files = found, out / found["index"], found["files"]
         try:
-            for name, facts in dict(setup.get("files") or {}).items():
-                check_facts(folder / Path(name).name, facts)
-            stored = towers(setup)
-            index = load_index(folder, None if stored is None else scoring.Portable)
-            found = setup, names_in(folder), index, beside(folder), stored
-        except (InputError, OSError):
-            if read_setup(out) == setup:
-                raise
-        else:
-            # A file that is not there may have been deleted with its build a moment ago.
-            if read_setup(out) == setup:
-                return found
+            names = read_object(folder / NAMES) if NAMES in files else None
+            for name, facts in files.items():
+                check_facts(folder / name, facts)
+            if names is not None:
+                names = {int(number): printable(name) for number, name in names.items()}
+            judging, stored, kind = beside(folder, files), towers(setup), Index
+            if setup.get("engine") == "lance":
+                from zoo.search.lance import LanceIndex  # which loads LanceDB
 
-
-def load_index(folder: Path, similarity: Any = None) -> Any:
-    """An `Index`, or a `LanceIndex`, for which LanceDB is loaded; arguments as of `Index.load`."""
-    path = folder / storage.MANIFEST
-    if path.is_file() and "engine" in read_sealed(path):
-        from zoo.search.lance import LanceIndex
-
-        return LanceIndex.load(folder, similarity)
-    return Index.load(folder, similarity)
+                kind = LanceIndex
+            index = kind.load(folder, None if stored is None else scoring.Portable)
+            return setup, names, index, judging, stored
+        except (InputError, OSError) as error:
+            failed = error
+    raise failed
 
 
 def model_of(out: Path, setup: dict[str, Any]) -> str:
-    """What names the model of a folder: a name, a path, or a file in it; else an InputError."""
-    named = setup.get("model")
-    if not isinstance(named, str):
-        raise InputError(f"{out}: its {SETUP} names no model; build it again")
-    return str(out / MODEL) if named == MODEL else named
+    """What names the model of a folder: a name, a path, or a file in it."""
+    return str(out / MODEL) if setup["model"] == MODEL else setup["model"]
 
 
 def fresh(written: Written, stem: str) -> Path:
     """A new folder that the manifest lists: `stem`, `stem-2` and so on. It does not exist yet."""
-    number = 1
-    while _numbered(stem, number) in written.names:
-        number += 1
-    written.claim(_numbered(stem, number))
-    return written.folder / _numbered(stem, number)
+    number = 2
+    name = stem
+    while name in written.names:
+        name, number = f"{stem}-{number}", number + 1
+    written.claim(name)
+    return written.folder / name
 
 
 def parts_for(written: Written, fits: Callable[[Path], bool]) -> Path:
     """The folder of parts that fits, of this build or of one that was stopped, else a new one."""
     folders = [written.folder / name for name in sorted(_encoded(written))]
     return next(filter(fits, reversed(folders)), None) or fresh(written, PARTS)
-
-
-def claim_beside(folder: Path, *names: str) -> None:
-    """Lists files that are about to be written beside an index."""
-    Written(folder, storage.MANIFEST).claim(*names)
 
 
 def write_names(folder: Path, names: dict[int, str]) -> None:
@@ -144,53 +124,17 @@ def write_names(folder: Path, names: dict[int, str]) -> None:
 def commit(written: Written, setup: dict[str, Any]) -> None:
     """Makes what `setup` names the searchable gallery, and removes what was listed before it."""
     folder = written.folder / setup["index"]
-    files = (path for path in sorted(folder.iterdir()) if path.name in _BESIDE)
+    files = (path for path in sorted(folder.iterdir()) if path.name in BESIDE)
     written.write({**setup, "files": {path.name: facts_of(path) for path in files}})
     written.remove(written.names - _named(setup))
 
 
-def check(out: Path) -> None:
-    """Raises an InputError if a folder holds what this program did not write."""
-    _check(Written(out, SETUP))
-
-
-def _check(written):
-    content = written.content
-    if content and KEY not in content and ("index" in content or "model" in content):
-        raise InputError(_older(written.folder))
-    written.check()
-
-
-def _older(out):
-    return f"{out}: an older version built this index; build it again into a new folder"
-
-
 def _named(setup):
     """The names in the folder that a setup still needs."""
-    parts = setup.get("parts")
-    folder = parts.get("folder") if isinstance(parts, dict) else None
-    named = [setup.get("index"), setup.get("towers"), folder, SKIPPED]
-    named += [MODEL] if setup.get("model") == MODEL else []
-    return {name for name in named if isinstance(name, str)}
+    named = {setup.get("index"), setup.get("towers"), setup.get("parts", {}).get("folder"), SKIPPED}
+    return named | ({MODEL} if setup.get("model") == MODEL else set())
 
 
 def _encoded(written):
     """Folders of parts that are listed: a build that was stopped resumes in one."""
     return {n for n in written.names if n == PARTS or n.startswith(f"{PARTS}-")}
-
-
-def _numbered(stem, number):
-    return stem if number == 1 else f"{stem}-{number}"
-
-
-def names_in(folder: Path) -> dict[int, str] | None:
-    """What the items of an index in a folder are called, by id."""
-    if not (folder / NAMES).is_file():
-        return None
-    try:
-        names = read_object(folder / NAMES)
-        return {int(number): printable(str(name)) for number, name in names.items()}
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{folder / NAMES}: expected names by whole numbers: {error}") from error

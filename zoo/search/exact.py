@@ -1,4 +1,4 @@
-"""Flat search at the speed of the matrix product, and with the precision of single pairs."""
+"""FAISS' flat index, searched at the product's speed with the precision of single pairs."""
 
 import contextlib
 import os
@@ -7,73 +7,150 @@ import faiss
 import numpy as np
 
 from zoo.embeddings.arrays import products
-from zoo.search import flat
+from zoo.search.rerank import best
 
 # For the process: FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix
 # product that it uses for larger ones; its memory per query is bounded, so one query may use it.
 # And with 1,024 items of one product, its own number, BLAS is up to a fifth slower from 64 queries.
 faiss.cvar.distance_compute_blas_threshold = 1
 faiss.cvar.distance_compute_blas_database_bs = 2048
+# OpenMP's other threads are not in a process that was forked, which would wait for them for ever.
+os.register_at_fork(after_in_child=lambda: faiss.omp_set_num_threads(1))
+
+NONE = -1  # how FAISS says that there is no row
+SPARE = 8  # candidates beyond those that are asked for
 # Products of numbers up to which a search runs on the calling thread: it takes some 4 ms there at
 # most. OpenMP's threads spin while they wait for each other, which costs a server of single
 # questions ten times the search's own CPU time, and on a busy machine as much of the wall clock.
 _SMALL = 2**23
-# OpenMP's other threads are not in a process that was forked, which would wait for them for ever.
-os.register_at_fork(after_in_child=lambda: faiss.omp_set_num_threads(1))
+_RUN = 64  # items of which only the nearest is looked at first
+_EPSILON = float(np.finfo(np.float32).eps)
+_PAIRS = 2**22  # numbers of pairs of vectors at once
+
+
+def create(metric, dim):
+    """An empty `faiss.IndexIDMap` over a flat index; `metric` as of `SearchSpace`."""
+    return faiss.IndexIDMap((faiss.IndexFlatL2 if metric == "l2" else faiss.IndexFlatIP)(dim))
+
+
+def flat_of(index):
+    """The flat index below the ids, with its own type; it knows rows."""
+    return faiss.downcast_index(index.index)
+
+
+def row_ids(index):
+    """The id of every row, int64, FAISS' own memory; ask again when rows have changed."""
+    if not index.ntotal:
+        return np.empty(0, np.int64)
+    return faiss.rev_swig_ptr(index.id_map.data(), index.ntotal)
+
+
+def vectors(flat):
+    """The vectors, float32 `(rows, dim)`: FAISS' own memory, while it has rows."""
+    if not flat.ntotal:
+        return np.empty((0, flat.d), np.float32)
+    return faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d).reshape(-1, flat.d)
+
+
+def reserve(flat, count):
+    """Makes room for further rows at once, so that adding in chunks never copies the index."""
+    # Growing and shrinking again keeps the capacity; the bindings have no `reserve`.
+    used = flat.codes.size()
+    flat.codes.resize(used + count * flat.code_size)
+    flat.codes.resize(used)
+
+
+def remove(index, ids):
+    """Removes the rows of some ids; those behind them move up."""
+    index.remove_ids(ids)
+    flat = flat_of(index)
+    if hasattr(flat, "clear_l2norms"):  # of other rows now
+        flat.clear_l2norms()
+
+
+def first(index, queries, k, ids, score_of, ascending, longest=None, mask=None):
+    """The first k by score, then by id: `(scores, rows)` `(queries, k)`, NaN and −1 behind all.
+
+    FAISS takes products of matrices. Their rounding depends on a row's place, so that copies of one
+    item get different values; and the L2 distance is ‖a‖² + ‖b‖² − 2ab, whose error is relative to
+    the lengths and not to the distance. So some rows are found that way, and their values are
+    computed again, pair by pair; where a row that was not found may score as well, those of all.
+
+    `index` is flat; `score_of` maps FAISS' values and which queries they are to scores; `longest`
+    is the length of the longest item, for inner products; `mask` `(rows,)` which may be found.
+    """
+    queries = np.ascontiguousarray(queries, np.float32)
+    allowed = np.arange(len(ids)) if mask is None else np.flatnonzero(mask)
+    count = min(k + SPARE, len(allowed))
+    if not count:
+        return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), NONE)
+    with _one_thread_if_small(index, len(queries)):
+        found, rows = _candidates(index, queries, count, mask)
+        values, every = values_of(index, queries, rows), slice(None)
+        values[rows < 0] = np.nan
+        scores, rows = best(score_of(values, every), rows, k, ascending, ids)
+        if count == len(allowed):
+            return scores, rows
+        bound = score_of(_bound(index, queries, values, found[:, -1], longest), every)[:, 0]
+        last = scores[:, -1]
+        for query in np.flatnonzero(bound <= last if ascending else bound >= last):
+            values = values_of(index, queries[query : query + 1], allowed[None])
+            own = score_of(values, [query])
+            scores[query], rows[query] = best(own, allowed[None], k, ascending, ids)
+        return scores, rows
 
 
 @contextlib.contextmanager
-def one_thread_if_small(index, count):
-    """Keeps FAISS to the calling thread where a search of so many queries is small; OpenMP counts
-    the threads of each calling thread apart."""
-    before = faiss.omp_get_max_threads()
-    if before == 1 or count * index.ntotal * index.d > _SMALL:
-        yield
-        return
-    faiss.omp_set_num_threads(1)
+def _one_thread_if_small(index, count):
+    before = faiss.omp_get_max_threads()  # OpenMP counts the threads of each calling thread apart
+    if count * index.ntotal * index.d <= _SMALL:
+        faiss.omp_set_num_threads(1)
     try:
         yield
     finally:
         faiss.omp_set_num_threads(before)
 
 
-_FEW = 1  # queries up to which the product is taken here: from two on FAISS is faster
-_RUN = 64  # items of which only the nearest is looked at first
-_EPSILON = float(np.finfo(np.float32).eps)
-_BLOCK_ROWS = 2**22  # labels of one direct scan, 32 MiB
+def values_of(index, queries, rows):
+    """FAISS' values `(queries, k)` of given rows, squared distances from differences."""
+    rows = np.ascontiguousarray(rows, np.int64)
+    values = np.empty(rows.shape, np.float32)
+    asked, found, wanted = map(faiss.swig_ptr, (queries, values, rows))
+    index.compute_distance_subset(len(queries), asked, rows.shape[1], found, wanted)
+    return values
 
 
-def candidates(index, queries, count, longest=None, mask=None):
-    """The first rows of a flat index for every query, their values those of single pairs.
+def pair_values(metric, queries, items, rows):
+    """What FAISS' value is of each query and some items, `(Q, n)`, by rows of these."""
+    values = np.empty(rows.shape)
+    step = max(1, _PAIRS // max(1, rows.shape[1] * items.shape[1]))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        theirs = items[np.maximum(rows[part], 0)]
+        if metric == "l2":
+            values[part] = np.square(theirs - queries[part, None]).sum(axis=2)
+        else:
+            values[part] = np.einsum("qnd,qd->qn", theirs, queries[part])
+    return values
 
-    FAISS takes products of matrices. Their rounding depends on a row's place, so that copies of one
-    item get different values; and the L2 distance is ‖a‖² + ‖b‖² − 2ab, whose error is relative to
-    the lengths and not to the distance. So some rows are found that way, and their values are
-    computed again, pair by pair.
 
-    Returns `(values, rows, bound)`: `(queries, count)` in about the order of the values, NaN and −1
-    where there are no more; and `(queries,)`, the best value that a row which was not found may
-    have, NaN where there is none. `longest` is the length of the longest item, for inner products;
-    `mask` `(rows,)` says which rows may be found.
-    """
+def _candidates(index, queries, count, mask):
+    """About the nearest rows, `(FAISS' values, rows)`, the nearest first."""
     is_l2 = index.metric_type == faiss.METRIC_L2
-    few = (
-        mask is None
-        and isinstance(index, faiss.IndexFlatL2)
-        and len(queries) <= _FEW
-        and (count + 1) * _RUN < index.ntotal
-    )
-    if few:
-        found, rows = _expanded(index, queries, count)
-    else:
-        parameters, _kept = flat.search_parameters(mask)
-        found, rows = index.search(queries, count, params=parameters)
-    values = values_of(index, queries, rows)
-    values[rows < 0] = np.nan
-    there = index.ntotal if mask is None else np.count_nonzero(mask)
-    if count >= there:
-        return values, rows, np.full(len(queries), np.nan, np.float32)
-    # An item beyond the last one found is at most that much better than FAISS' value says.
+    if mask is None and is_l2 and len(queries) == 1 and (count + 1) * _RUN < index.ntotal:
+        return _expanded(index, queries, count)  # from two queries on FAISS is faster
+    if mask is None:
+        return index.search(queries, count)
+    bits = np.packbits(mask, bitorder="little")
+    # FAISS takes the size in bytes of the bitmap, not in rows, and keeps neither alive.
+    selector = faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits))
+    return index.search(queries, count, params=faiss.SearchParameters(sel=selector))
+
+
+def _bound(index, queries, values, last, longest):
+    """The best value that a row may have that was not found, `(queries, 1)`: FAISS' value of the
+    last one that was, `last`, and what that may be wrong by."""
+    is_l2 = index.metric_type == faiss.METRIC_L2
     norm = np.sqrt(np.einsum("qd,qd->q", queries, queries))
     if is_l2:
         # It would be at most √last away, and so at most that much longer than the query.
@@ -82,53 +159,21 @@ def candidates(index, queries, count, longest=None, mask=None):
     else:
         size = norm * longest
     rounding = (8.0 + np.sqrt(queries.shape[1])) * _EPSILON * size
-    bound = found[:, -1] - rounding if is_l2 else found[:, -1] + rounding
-    return values, rows, bound.astype(np.float32)
+    bound = last - rounding if is_l2 else last + rounding
+    return bound.astype(np.float32)[:, None]
 
 
-def all_values(index, query, rows):
-    """The values of one query, `(1, dim)`, and many rows, `(rows,)`, pair by pair."""
-    parts = [
-        values_of(index, query, rows[None, start : start + _BLOCK_ROWS])[0]
-        for start in range(0, len(rows), _BLOCK_ROWS)
-    ]
-    return np.concatenate(parts)
-
-
-def values_of(index, queries, rows):
-    """FAISS' values `(queries, k)` of given rows, squared distances from differences."""
-    rows = np.ascontiguousarray(rows, np.int64)
-    values = np.empty(rows.shape, np.float32)
-    index.compute_distance_subset(
-        len(queries),
-        faiss.swig_ptr(queries),
-        rows.shape[1],
-        faiss.swig_ptr(values),
-        faiss.swig_ptr(rows),
-    )
-    return values
-
-
-def _expanded(index, queries, k):
-    """What `index.search` gives, from stored norms of the items: FAISS computes them in every
-    search, which for one query takes longer than the product."""
+def _expanded(index, query, k):
+    """What `index.search` finds for one query, the last last, from stored norms of the items: FAISS
+    computes them in every search, which takes longer than the product."""
     if index.cached_l2norms.size() != index.ntotal:
         index.clear_l2norms()
         index.sync_l2norms()
-    norms = faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
-    items = flat.vectors(index)
-    values = products(-2.0 * queries, items)
-    for row in values:  # one after the other, so that each stays in the processor's cache
-        row += norms
+    values = products(-2.0 * query, vectors(index))[0]
+    values += faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
     # The k nearest are in the k runs whose nearest are nearest, so few items have to be sorted.
     whole = index.ntotal // _RUN * _RUN
-    runs = values[:, :whole].reshape(len(queries), -1, _RUN).min(axis=2)
-    runs = np.argpartition(runs, k - 1, axis=1)[:, :k]
-    rest = np.arange(whole, index.ntotal)
-    rows = (runs[:, :, None] * _RUN + np.arange(_RUN)).reshape(len(queries), -1)
-    rows = np.hstack([rows, np.broadcast_to(rest, (len(queries), len(rest)))])
-    values = np.take_along_axis(values, rows, axis=1)
-    part = np.argpartition(values, k - 1, axis=1)[:, :k]
-    part = np.take_along_axis(part, np.argsort(np.take_along_axis(values, part, 1), axis=1), 1)
-    found, rows = np.take_along_axis(values, part, 1), np.take_along_axis(rows, part, 1)
-    return found + np.einsum("qd,qd->q", queries, queries)[:, None], rows
+    runs = np.argpartition(values[:whole].reshape(-1, _RUN).min(axis=1), k - 1)[:k]
+    rows = np.append(runs[:, None] * _RUN + np.arange(_RUN), np.arange(whole, index.ntotal))
+    rows = rows[np.argpartition(values[rows], k - 1)[:k]]
+    return (values[rows] + np.square(query).sum())[None], rows[None]

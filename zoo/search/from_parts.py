@@ -19,27 +19,26 @@ def build(
 ) -> tuple[Any, dict[int, str]]:
     """An index over a collection, a `LanceIndex` where a folder is given, and the items' names by
     id; as `Index.build`. The first part tells hubs' ceiling."""
-    index, names = None, {}
+    names = {}
+
+    def arrays():
+        for ids, part in parts.read():
+            names.update(zip(ids.tolist(), part.names, strict=True))
+            yield ids, part.arrays
+
     if folder is not None:
         from zoo.search.lance import LanceIndex  # which loads LanceDB
 
         if candidates is not None:
             raise ValueError("`candidates` must be None for LanceDB: nothing is ranked again")
-
-        def arrays():
-            for ids, part in parts.read():
-                names.update(zip(ids.tolist(), part.names, strict=True))
-                yield part.arrays
-
-        return LanceIndex.build(folder, arrays(), similarity, side=side, hubs=hubs), names
-    for ids, part in parts.read():
-        names.update(zip(ids.tolist(), part.names, strict=True))
-        if index is None:
-            more = {"ids": ids, "side": side, "candidates": candidates, "hubs": hubs}
-            index = Index.build(part.arrays, similarity, **more)
-            index.reserve(len(parts) - len(index))
-        else:
-            index.add(part.arrays, ids)
+        found = (part for _, part in arrays())
+        return LanceIndex.build(folder, found, similarity, side=side, hubs=hubs), names
+    found = arrays()
+    ids, first = next(found)
+    index = Index.build(first, similarity, ids, side, candidates, hubs=hubs)
+    index.reserve(len(parts) - len(index))
+    for ids, part in found:
+        index.add(part, ids)
     if index.has_moments:
         _ = index.moments  # so that they are saved with it
     return index, names

@@ -1,24 +1,26 @@
 """Nearest neighbours of distributions and sets, by their own similarity."""
 
 import os
+import threading
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zoo.confidence import GalleryMoments
 from zoo.embeddings import SET, EmbeddingLike
-from zoo.embeddings.arrays import as_arrays, length, take, total_variance
+from zoo.embeddings.arrays import as_arrays, element_owners, length, take, unit
 from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
-from zoo.search import flat, plan, scoring, storage
-from zoo.search.gallery import Gallery
-from zoo.search.neighbours import first
-from zoo.search.rerank import best, by_query, unique_candidates
-from zoo.search.searchable import Searchable
-from zoo.search.sharing import reads
+from zoo.search import exact, gallery_scores, plan, scoring, storage
+from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
+from zoo.search.rerank import best, by_query, rescored, unique_candidates
+from zoo.search.searchable import Searchable, alone
+
+CHUNK = 16384  # items turned into vectors at once
 
 
-class Index(Searchable, Gallery):
+class Index(Searchable):
     """A gallery of embeddings in memory, searched exactly and scored in its similarity's units.
 
     FAISS searches CSD, W2, the cosine and the distance of means, squared or not, directly, see
@@ -45,6 +47,17 @@ class Index(Searchable, Gallery):
         similarity: the layer that scores, or what calls the function.
         description: what the index is, JSON values.
     """
+
+    engine = "memory"
+
+    def __init__(self, description, similarity, faiss_index, columns, hubs=None):
+        self.description, self.similarity, self.faiss = description, similarity, faiss_index
+        self._rows = exact.flat_of(faiss_index)
+        self.hubs, self._space = hubs, hubs or SPACES[description["space"]]  # a `CorrectedSpace`
+        self.has_moments = plan.is_direct(description, similarity)  # may score over the gallery
+        self._columns = {name: Column(values) for name, values in columns.items()}
+        self._moments, self.lock = None, threading.RLock()
+        self._changed()
 
     @classmethod
     def build(
@@ -89,13 +102,13 @@ class Index(Searchable, Gallery):
         )
         space = plan.searched_space(description, similarity, gallery, hubs)
         rows = space.gallery(take(gallery, slice(0, 1)))  # for its dimension
-        faiss_index = flat.create(space.metric, rows.shape[1])
-        flat.reserve(flat.rows(faiss_index), length(gallery) * max(1, len(rows)))
+        faiss_index = exact.create(space.metric, rows.shape[1])
+        exact.reserve(exact.flat_of(faiss_index), length(gallery) * max(1, len(rows)))
         index = cls(description, similarity, faiss_index, {}, None if hubs is None else space)
         index.add(gallery, ids)
         return index
 
-    @reads
+    @alone
     def search(
         self,
         queries: EmbeddingLike,
@@ -121,31 +134,32 @@ class Index(Searchable, Gallery):
         """
         queries = plan.checked_queries(self.description, self.similarity, queries)
         k = plan.checked_k(k, len(self))
-        if self._direct and candidates is not None:
+        if self.has_moments and candidates is not None:
             raise ValueError(
                 "`candidates` must be None: this index was built without any, and finds the "
                 f"neighbours by {self._space.name!r} itself; received {candidates}"
             )
         vectors = self._space.queries(queries)
         plan.warn_of_zeros(self.description, vectors, "queries")
-        mask, ascending = self._mask(max_uncertainty), scoring.least_first(self.similarity)
-        if self._direct:
-            scores, rows = self._first(vectors, k, mask, self._scores_of(queries), ascending)
+        mask, ascending = self._mask(max_uncertainty), scoring.sign(self.similarity) < 0
+        if self.has_moments:
+
+            def score_of(values, chosen):
+                return self._space.scores(values, take(queries, chosen), self._score)
+
+            scores, rows = self._nearest(vectors, k, mask, score_of, ascending)
         else:
             count = max(k, int(candidates or self.description["candidates"]))
-            values, rows = self._nearest(vectors, count, mask)
-            if self._spread:
-                values = values + self._columns["spread"].values[rows]
-                scores = self._score(values + total_variance(queries)[:, None])
-            else:
-                if self.description["embedding"] == SET:
-                    rows = np.where(rows < 0, flat.NONE, self._owner[rows])
-                    rows = unique_candidates(by_query(queries, rows))
-                scores = self._reranker.scores(queries, self._embeddings, rows)
+            rows = self._nearest(vectors, count, mask)[1]
+            if self.description["embedding"] == SET:
+                rows = np.where(rows < 0, exact.NONE, self._owner[rows])
+                rows = unique_candidates(by_query(queries, rows))
+            own = self._embeddings, rows
+            scores = rescored(self.similarity, self.description["side"], queries, *own)
             scores, rows = best(scores, rows, k, ascending, self._ids)
         ids = self._ids[rows]
         if rows[:, -1].min(initial=0) < 0:
-            ids[rows < 0], scores[rows < 0] = flat.NONE, np.nan
+            ids[rows < 0], scores[rows < 0] = exact.NONE, np.nan
         return scores, ids
 
     def query_vectors(self, queries: EmbeddingLike) -> np.ndarray:
@@ -153,7 +167,7 @@ class Index(Searchable, Gallery):
         queries = plan.checked_queries(self.description, self.similarity, queries)
         return np.ascontiguousarray(self._space.queries(queries), np.float32)
 
-    @reads
+    @alone
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the index into a folder, whole or not at all; see `zoo.search.storage`.
 
@@ -166,9 +180,7 @@ class Index(Searchable, Gallery):
         storage.write(folder, description, self.faiss, columns, self._moments, bank)
 
     @classmethod
-    def load(
-        cls, folder: str | os.PathLike, similarity: Any = None, verify: bool = True
-    ) -> "Index":
+    def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "Index":
         """Reads a saved index.
 
         Args:
@@ -176,36 +188,234 @@ class Index(Searchable, Gallery):
             similarity: the one to score with, of the class that the index was built for: that of
                 a model trained further, say. None takes the saved one, and the class
                 `scoring.Portable` its numbers alone, without Keras.
-            verify: whether to compare the files' checksums.
 
         Raises:
             InputError: if it is no index, damaged, or of another similarity.
         """
-        *parts, moments, bank = storage.read(folder, similarity, verify)
-        hubs, description = None, parts[0]
-        if bank is not None:
-            base, ceiling = SPACES[description["space"]], description["hubs"]["ceiling"]
-            hubs = CorrectedSpace(base, bank, ceiling)
-        index = cls(*parts, hubs=hubs)
-        storage.check_moments(folder, moments, index._moment_space, index)
+        *parts, moments, bank = storage.read(folder, similarity)
+        index = cls(*parts, hubs=plan.saved_space(parts[0], bank))
         index._moments = moments
         return index
 
-    def _scores_of(self, queries):
-        """A function of FAISS' values and of which queries they are to scores."""
+    @alone
+    def add(self, gallery_embeddings, ids=None):
+        """Adds items, and returns their ids, int64 `(items,)`.
 
-        def scores(values, chosen):
-            return self._space.scores(values, take(queries, chosen), self._score)
+        Args:
+            gallery_embeddings: of the gallery's kind and dimension.
+            ids: as in `build`; None continues after the largest id so far.
 
-        return scores
+        Raises:
+            ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
+                large for float32. Nothing has then been added.
+        """
+        arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
+        plan.check_gallery(self.description, arrays, self._columns)
+        count = length(arrays)
+        ids = assign_ids(ids, count, self._ids, self.description["next_id"])
+        before = self.faiss.ntotal, len(self._ids), self._moments
+        try:
+            for start in range(0, count, CHUNK):
+                chosen = slice(start, start + CHUNK)
+                self._add_chunk(take(arrays, chosen), ids[chosen], start)
+        except BaseException:
+            rows, items, self._moments = before
+            exact.row_ids(self.faiss)[rows:] = exact.NONE
+            exact.remove(self.faiss, np.array([exact.NONE]))
+            for column in self._columns.values():
+                column.keep(slice(items))
+            self._changed()
+            raise
+        self._changed()
+        last = int(ids.max(initial=-1))
+        self.description["next_id"] = max(self.description["next_id"], last + 1)
+        return ids
 
-    def _nearest(self, vectors, k, mask):
-        """`(FAISS' values, rows)`, the nearest first."""
-        ascending = self._space.metric == "l2"
-        return self._first(vectors, k, mask, lambda values, chosen: values, ascending)
+    def _add_chunk(self, chunk, ids, first):
+        """Adds some items. All checks come before FAISS has a row of them."""
+        vectors, beside = self._prepared(chunk, first)
+        if self._moments is not None:
+            self._moments += GalleryMoments.of(vectors)
+        if not self.has_moments:
+            beside |= {plan.KEPT + key: value for key, value in chunk.items()}
+        if self.description["embedding"] == SET:
+            beside["ids"], ids = ids, ids[element_owners(chunk)]
+        for name, values in beside.items():
+            self._columns.setdefault(name, Column(values[:0])).append(values)
+        self.faiss.add_with_ids(vectors, ids)
 
-    def _first(self, vectors, k, mask, score_of, ascending):
-        k = min(k, len(self._row_ids))
-        longest = self._longest() if self._space.metric == "inner_product" else None
+    @alone
+    def remove(self, ids):
+        """Removes items, each id once; a ValueError if one is not there, then none is."""
+        ids = held_ids(ids, self.ids)
+        gone = np.isin(self._ids, ids)
+        exact.remove(self.faiss, ids)
+        for column in self._columns.values():
+            column.keep(~gone)
+        self._moments = None  # to be taken again of what is left
+        self._changed()
+
+    def reserve(self, items):
+        """Makes room for further items at once, so that adding in parts never copies the index."""
+        exact.reserve(self._rows, items * max(1, self.faiss.ntotal // max(1, len(self._ids))))
+
+    def __len__(self):
+        return len(self._ids)
+
+    @property
+    @alone
+    def ids(self):
+        """The ids in the index, int64 `(len(index),)`, in the order of adding."""
+        return np.array(self._ids)
+
+    @property
+    @alone
+    def vector_moments(self):
+        """The `zoo.confidence.GalleryMoments` of `item_vectors`, or None without a space."""
+        if self.has_moments:
+            return self.moments
+        if self.own_space is None:
+            return None
+        if self._vector_moments is None:
+            places = np.arange(len(self))
+            parts = (places[start : start + CHUNK] for start in range(0, len(self), CHUNK))
+            self._vector_moments = gallery_scores.moments_of(map(self.item_vectors, parts))
+        return self._vector_moments
+
+    @alone
+    def part(self, ids):
+        """An index of some of the items alone, in memory, in the order of this one; a ValueError if
+        an id is not here, or given twice."""
+        places = np.sort(self.places(held_ids(ids, self._ids, "among")))
+        is_set = self.description["embedding"] == SET
+        rows = np.flatnonzero(np.isin(self._owner, places)) if is_set else places
+        made = exact.create(self._space.metric, self.faiss.d)
+        made.add_with_ids(exact.vectors(self._rows)[rows], np.array(self._row_ids[rows]))
+        columns = {name: column.values[places] for name, column in self._columns.items()}
+        return type(self)(dict(self.description), self.similarity, made, columns, self.hubs)
+
+    @alone
+    def answer_vectors(self, ids):
+        """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids."""
+        places = self.places(ids)
+        refuse_missing(np.asarray(ids)[places == exact.NONE])
+        return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
+
+    @alone
+    def places(self, ids):
+        """The row of the columns of each id; −1 where the index does not hold it."""
+        held = self._ids
+        if self._order is None:
+            self._order = np.argsort(held, kind="stable")
+        first = np.searchsorted(held, ids, sorter=self._order)
+        found = self._order[np.minimum(first, len(held) - 1)]
+        return np.where(held[found] == ids, found, exact.NONE)
+
+    @alone
+    def item_vectors(self, places):
+        """The vectors of items in `own_space`, float32; of sets the means of their elements. By
+        rows of the columns, `(items,)`. What corrects hubs is no part of them."""
+        if not self.has_moments:
+            return self.own_space.item_vectors(take(self._embeddings, places))
+        found = exact.vectors(self._rows)[places]
+        return found if self.hubs is None else found[:, :-1]
+
+    def _all_scores(self, queries, kind=np.float64):
+        if self.has_moments:
+            return super()._all_scores(queries, kind)
+        more = self.description["side"], queries, self._embeddings
+        return gallery_scores.of_embeddings(self.similarity, *more)
+
+    @alone
+    def pair_scores(self, queries, items, rows, left_out=None):
+        """As of `Searchable`, also where candidates are ranked by the similarity itself."""
+        if self.has_moments:
+            return super().pair_scores(queries, items, rows, left_out)
+        scores = rescored(self.similarity, self.description["side"], queries, items, rows)
+        scores = scoring.sign(self.similarity) * scores.astype(np.float64)
+        if int(self.description["candidates"]) < self.faiss.ntotal:
+            found = self._within_candidates(queries, items, rows)
+            scores = np.where(found, scores, -np.inf)
+        return np.where(rows < 0, np.nan, scores)
+
+    def _within_candidates(self, queries, items, rows):
+        """Whether each pair's item is nearer than the last candidate of the query or an element."""
+        asked, own = self._space.queries(queries), self._space.gallery(items)
+        last = self._nearest(asked, int(self.description["candidates"]), None)[0][:, -1]
+        if self.description["embedding"] != SET:
+            values = exact.pair_values(self._space.metric, asked, own, rows)
+            last = last[:, None]
+            return values <= last if self._space.metric == "l2" else values >= last
+        last = by_query(queries, last[:, None])
+        asked, own = unit(queries["elements"]), unit(items["elements"])
+        found = np.zeros(rows.shape, bool)
+        for query in range(len(rows)):
+            theirs = np.maximum(rows[query], 0)
+            reached = np.einsum("ed,nkd->nek", asked[query], own[theirs]) >= last[query][:, None]
+            if "mask" in queries:
+                reached &= queries["mask"][query][:, None]
+            if "mask" in items:
+                reached &= items["mask"][theirs][:, None]
+            found[query] = reached.any(axis=(1, 2))
+        return found
+
+    def _stored_vectors(self):
+        """Yields the vectors of all items in the space of their scores, a part at a time."""
+        whole = exact.vectors(self._rows)
+        for start in range(0, len(whole), gallery_scores.CHUNK):
+            yield whole[start : start + gallery_scores.CHUNK]
+
+    @property
+    def _ids(self):
+        """The id of every row of the columns."""
+        if self.description["embedding"] != SET:
+            return self._row_ids
+        return self._columns["ids"].values if "ids" in self._columns else np.empty(0, np.int64)
+
+    def _changed(self):
+        """Looks at FAISS' ids again; asking for them in every search would slow it."""
+        self._row_ids = exact.row_ids(self.faiss)
+        self._owners = self._order = self._vector_moments = self._length = None
+
+    @property
+    def _longest(self):
+        """The length of the longest vector."""
+        if self._length is None:
+            parts = self._stored_vectors()
+            squares = (np.einsum("nd,nd->n", part, part).max() for part in parts)
+            self._length = float(np.sqrt(max(squares, default=0.0)))
+        return self._length
+
+    @property
+    def _owner(self):
+        """The item, as a row of the columns, of every row of FAISS; of sets only."""
+        if self._owners is None:
+            self._owners = self.places(self._row_ids)
+        return self._owners
+
+    def _mask(self, max_uncertainty):
+        """The rows of FAISS that may be found, or None for all."""
+        if max_uncertainty is None:
+            return None
+        if "uncertainty" not in self._columns:
+            raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
+        sure = self._columns["uncertainty"].values <= max_uncertainty
+        return sure[self._owner] if self.description["embedding"] == SET else sure
+
+    @property
+    def _embeddings(self):
+        """The gallery itself, where candidates are ranked by it."""
+        return {
+            name.removeprefix(plan.KEPT): column.values
+            for name, column in self._columns.items()
+            if name.startswith(plan.KEPT)
+        }
+
+    def _nearest(self, vectors, k, mask, score_of=None, ascending=None):
+        """The first rows by a score of FAISS' values, `(scores, rows)`; by default the nearest."""
+        is_l2 = self._space.metric == "l2"
+        if score_of is None:
+            score_of, ascending = lambda values, chosen: values, is_l2
+        longest, k = None if is_l2 else self._longest, min(k, len(self._row_ids))
         more = self._row_ids, score_of, ascending, longest, mask
-        return first(self._rows, vectors, k, *more)
+        return exact.first(self._rows, vectors, k, *more)

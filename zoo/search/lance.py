@@ -1,5 +1,6 @@
 """A gallery on the disk, searched by LanceDB; what it says of a question is what `Index` says."""
 
+import functools
 import itertools
 import os
 import shutil
@@ -13,21 +14,16 @@ import numpy as np
 from zoo.confidence import GalleryMoments
 from zoo.embeddings import POINT
 from zoo.embeddings.arrays import as_arrays, length, take
-from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
 from zoo.errors import InputError, require
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.atomic import atomic
 from zoo.files.written import KEY, Written, read_sealed
-from zoo.search import exact, flat, gallery_scores, plan, scoring
-from zoo.search.by_vectors import ByVectors
+from zoo.search import exact, gallery_scores, plan, scoring
 from zoo.search.columns import assign_ids, held_ids, refuse_missing
-from zoo.search.gallery import uncertainty_of
 from zoo.search.index import Index
-from zoo.search.neighbours import SPARE
 from zoo.search.rerank import best
-from zoo.search.searchable import Searchable
-from zoo.search.sharing import SharedLock, changes, on_disk, reads
+from zoo.search.searchable import Searchable, alone
 
 require("lancedb", extra="large")
 
@@ -35,7 +31,7 @@ import lancedb  # noqa: E402
 import pyarrow as pa  # noqa: E402
 from lancedb.index import BTree, IvfPq  # noqa: E402
 
-ENGINE, VERSION, MANIFEST = "lance", 1, "index.json"
+VERSION, MANIFEST = 1, "index.json"
 TABLE, FOLDER, BANK_FILE = "items", "items.lance", "questions.npy"
 FEW = 50_000  # items up to which every one is compared
 _MULTIPLE = 8  # of the stored dimension: LanceDB codes any other as one piece, and finds little
@@ -45,23 +41,39 @@ _CHUNK, _QUERIES, _IDS = 16384, 256, 2000  # at once: items to vectors, asked, i
 _KEEP = timedelta(days=7)  # of states that the manifest names no more, for who still reads them
 
 
-class LanceIndex(Searchable, ByVectors):
+def _on_disk(method):
+    """A method that reads the folder: an InputError if its files are gone."""
+
+    @functools.wraps(method)
+    def told(self, *args, **kwargs):
+        if os.getpid() != self._process:
+            raise RuntimeError("LanceDB does not survive a fork: load the index in this process")
+        try:
+            return method(self, *args, **kwargs)
+        except (RuntimeError, ValueError) as error:
+            if "Not found:" not in str(error):
+                raise
+            said = "its files are gone or were replaced; load the index again"
+            raise InputError(f"{self.folder}: {said}") from None
+
+    return told
+
+
+class LanceIndex(Searchable):
     """A gallery in a folder, searched by LanceDB as `Index` searches one in memory, see
     docs/howto/large.md. Changes are saved by `save`; one process at a time may make them."""
 
-    has_moments, vector_moments = True, ByVectors.moments
+    engine, has_moments, vector_moments = "lance", True, Searchable.moments
 
     def __init__(self, folder, table, description, similarity, hubs=None):
         self.folder, self.table = Path(folder), table
         self.description, self.similarity, self.hubs = description, similarity, hubs
-        self._space = self._moment_space = hubs or SPACES[description["space"]]
+        self._space = hubs or SPACES[description["space"]]
         self._is_product = self._space.metric == "inner_product"
         wanted = description["width"] + self._is_product  # one more makes products of distances
         self._width = -(-wanted // _MULTIPLE) * _MULTIPLE
-        self._scored_by(similarity)
         self._moments = self._held = None
-        self._lock, self._saving, self._process = SharedLock(), threading.Lock(), os.getpid()
-        self.reading, self.writing = self._lock.reading, self._lock.writing
+        self.lock, self._process = threading.RLock(), os.getpid()
         self._size = 0 if table is None else table.count_rows()
         self._is_behind = False  # whether the table has states after the saved one
 
@@ -109,39 +121,34 @@ class LanceIndex(Searchable, ByVectors):
         path = (folder := Path(folder)) / MANIFEST
         try:
             saved = read_sealed(path)
-            if (saved["engine"], saved["version"]) != (ENGINE, VERSION):
+            if (saved.get("engine"), saved.get("version")) != (cls.engine, VERSION):
                 raise InputError(f"{path}: of another version; build the index again")
-            description = saved["description"]
-            plan.check_saved(description)
-            moments, hubs = GalleryMoments(**read_arrays(folder / saved["moments"])), None
+            description, bank = saved["description"], None
+            moments = GalleryMoments(**read_arrays(folder / saved["moments"]))
+            if "hubs" in description:
+                bank = np.array(read_array(folder / BANK_FILE))
             table = lancedb.connect(folder).open_table(TABLE)
             if is_behind := table.version != saved["table_version"]:
                 table.checkout(saved["table_version"])
-            if "hubs" in description:
-                bank, base = np.array(read_array(folder / BANK_FILE)), SPACES[description["space"]]
-                hubs = CorrectedSpace(base, bank, description["hubs"]["ceiling"])
-            wanted = scoring.saved(path, description, similarity)
-            index = cls(folder, table, description, wanted, hubs)
-            width = table.schema.field("vector").type.list_size
-        except InputError:
-            raise
-        except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            reason = (str(error) or repr(error)).splitlines()[0]
-            raise InputError(f"{folder}: cannot be read as an index: {reason}") from error
-        if (len(index), width) != (moments.count, index._width):
-            said = f"expected {moments.count:,} vectors of {index._width} numbers"
-            raise InputError(f"{folder}: {said}; found {len(index):,} of {width}")
+        except (OSError, ValueError, RuntimeError) as error:  # as LanceDB says what is damaged
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{folder}: cannot be read as an index: {_first(error)}") from error
+        wanted = scoring.saved(path, description, similarity)
+        index = cls(folder, table, description, wanted, plan.saved_space(description, bank))
+        if len(index) != moments.count:
+            raise InputError(f"{folder}: expected {moments.count:,} items, found {len(index):,}")
         index._moments, index._is_behind = moments, is_behind
         return index
 
-    @changes
+    @alone
     def add(self, gallery_embeddings, ids=None, columns=None):
         """Adds all items or none, and returns their ids; arguments as of `build`, errors as of
         `Index.add`, and a ValueError if `columns` are not those of the index."""
         self._before_change()
         return self._add(_parts(gallery_embeddings), ids, columns)
 
-    @changes
+    @alone
     def remove(self, ids):
         """Removes items, each id once; a ValueError if one is not there, then none is removed."""
         self._before_change()
@@ -151,12 +158,11 @@ class LanceIndex(Searchable, ByVectors):
         self._moments = self._held = None  # to be taken again of what is left
         self._size = self.table.count_rows()
 
-    @reads
-    @on_disk
+    @alone
+    @_on_disk
     def search(self, queries, k, max_uncertainty=None, where=None):
         """As `Index.search`, of the items that meet `where`, an SQL condition on the table's
         columns; a ValueError if it cannot be read."""
-        self._check_process()
         queries = plan.checked_queries(self.description, self.similarity, queries)
         k = plan.checked_k(k, len(self))
         if max_uncertainty is not None:
@@ -170,10 +176,10 @@ class LanceIndex(Searchable, ByVectors):
         scores, ids = np.full(shape, np.nan, np.float32), np.full(shape, -1)
         for start in range(0, len(vectors), _QUERIES):
             rows = np.arange(start, min(start + _QUERIES, len(vectors)))
-            count = min(k + SPARE, len(self))
+            count = min(k + exact.SPARE, len(self))
             while len(rows):
                 found = self._candidates(vectors[rows], take(queries, rows), count, where)
-                own, there = best(*found, count, scoring.least_first(self.similarity))
+                own, there = best(*found, count, scoring.sign(self.similarity) < 0)
                 scores[rows], ids[rows] = own[:, :k], there[:, :k]
                 # Of items that score as the last one, the search may have left out smaller ids.
                 rows = rows[(own[:, -1] == own[:, k - 1]) & (count < len(self))]
@@ -190,7 +196,7 @@ class LanceIndex(Searchable, ByVectors):
         try:
             found = (search.where(where, prefilter=True) if where else search).to_arrow()
         except (RuntimeError, ValueError) as error:
-            raise ValueError(f"`where` {where!r}: {str(error).splitlines()[0]}") from error
+            raise ValueError(f"`where` {where!r}: {_first(error)}") from error
         query = np.zeros(len(found), np.int64)
         if "query_index" in found.column_names:
             found = found.sort_by("query_index")
@@ -198,15 +204,15 @@ class LanceIndex(Searchable, ByVectors):
         place = np.arange(len(found)) - np.searchsorted(query, query)
         rows, ids = np.full((2, len(vectors), count), -1)
         rows[query, place], ids[query, place] = np.arange(len(found)), found["id"].to_numpy()
-        made = flat.create(self._space.metric, vectors.shape[1])  # which computes as `Index`
-        own = flat.rows(made)
-        own.add(_matrix(found["vector"], self._width)[:, : vectors.shape[1]])
+        items = _matrix(found["vector"], self._width)[:, : vectors.shape[1]]
+        made = exact.create(self._space.metric, vectors.shape[1])  # which computes as `Index`
+        own = exact.flat_of(made)
+        own.add(np.ascontiguousarray(items))
         values = exact.values_of(own, np.ascontiguousarray(vectors, np.float32), rows)
         values[rows < 0] = np.nan
         return self._space.scores(values, queries, self._score), ids
 
-    @reads
-    @on_disk
+    @alone
     def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
         """As of `Index`."""
         wanted, places = np.unique(ids, return_inverse=True)
@@ -214,9 +220,9 @@ class LanceIndex(Searchable, ByVectors):
         width = self.description["width"] - bool(self.hubs)
         return vectors[:, :width][places.reshape(np.shape(ids))]
 
+    @_on_disk
     def _read(self, wanted, names):
         """Columns of some items, by their sorted ids."""
-        self._check_process()
         parts = {name: [] for name in names}
         for start in range(0, len(wanted), _IDS):
             some = wanted[start : start + _IDS]
@@ -230,22 +236,20 @@ class LanceIndex(Searchable, ByVectors):
                 kept.append(own[rows])
         return {name: np.concatenate(kept) for name, kept in parts.items()}
 
-    @reads
+    @alone
     def part(self, ids: Any) -> Index:
         """An `Index` of some of the items alone: their vectors are read into memory."""
         ids = np.sort(held_ids(ids, self.ids, "among"))
-        if not len(ids):
-            raise ValueError("`among` must name at least one item; received none")
         names = [] if self.description["embedding"] == POINT else ["uncertainty"]
         columns = self._read(ids, ["vector", *names])
         vectors = columns.pop("vector")[:, : self.description["width"]]
-        made = flat.create(self._space.metric, vectors.shape[1])
+        made = exact.create(self._space.metric, vectors.shape[1])
         made.add_with_ids(np.ascontiguousarray(vectors), ids)
         return Index(dict(self.description), self.similarity, made, columns, self.hubs)
 
     @property
-    @reads
-    @on_disk
+    @alone
+    @_on_disk
     def ids(self):
         """The ids in the index, int64 `(len(index),)`."""
         if self._held is None:
@@ -255,24 +259,30 @@ class LanceIndex(Searchable, ByVectors):
     def __len__(self) -> int:
         return self._size
 
-    @reads
+    @alone
     def save(self, folder: str | os.PathLike) -> None:
         """Saves the index as it is now, and trains or extends LanceDB's. Into another folder, new
         or empty, files are linked or copied, and further changes go there."""
         folder = Path(folder)
-        with self._saving:
-            try:
-                if folder.resolve() != self.folder.resolve():
-                    self._move(folder)
-                self._before_change()
-                self._train()
+        try:
+            if folder.resolve() != self.folder.resolve():
+                self._move(folder)
+            self._before_change()
+            known = {one.columns[0]: one.name for one in self.table.list_indices()}
+            new = len(self)
+            if "vector" in known:
+                new = self.table.index_stats(known["vector"]).num_unindexed_rows
+            if len(self) > FEW and new > len(self) / 2:  # most items are new
+                config = IvfPq(distance_type="l2", num_sub_vectors=self._width // _SUB_VECTOR)
+                self.table.create_index("vector", config=config)
+                self.table.create_index("id", config=BTree())
+            self._write()
+            state = self.table.version
+            self.table.optimize(cleanup_older_than=_KEEP)  # not before a newer one is named
+            if self.table.version != state:
                 self._write()
-                state = self.table.version
-                self.table.optimize(cleanup_older_than=_KEEP)  # not before a newer one is named
-                if self.table.version != state:
-                    self._write()
-            except (OSError, RuntimeError) as error:
-                raise InputError(f"{folder}: cannot write the index: {error}") from error
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{folder}: cannot write the index: {error}") from error
 
     def _move(self, folder):
         _fresh(folder).claim(FOLDER, BANK_FILE)
@@ -283,17 +293,6 @@ class LanceIndex(Searchable, ByVectors):
             self._is_behind = True
         self.folder, self.table = folder, table
 
-    def _train(self):
-        """Trains the index of vectors where there is none, or most items are new."""
-        known = {one.columns[0]: one.name for one in self.table.list_indices()}
-        new = len(self)
-        if "vector" in known:
-            new = self.table.index_stats(known["vector"]).num_unindexed_rows
-        if len(self) > FEW and new > len(self) / 2:
-            config = IvfPq(distance_type="l2", num_sub_vectors=self._width // _SUB_VECTOR)
-            self.table.create_index("vector", config=config)
-            self.table.create_index("id", config=BTree())
-
     def _write(self):
         """Writes what lies beside the table, and then the manifest that names its state."""
         written, moments = Written(self.folder, MANIFEST), f"moments-{self.table.version}.npz"
@@ -303,20 +302,16 @@ class LanceIndex(Searchable, ByVectors):
         if self.hubs is not None:
             with atomic(self.folder / BANK_FILE) as path:
                 np.save(path, self.hubs.bank)
-        saved = {"version": VERSION, "engine": ENGINE, "table_version": self.table.version}
+        saved = {"version": VERSION, "engine": self.engine, "table_version": self.table.version}
         described = scoring.described(self.description, self.similarity, True)
         written.write({**saved, "description": described, "moments": moments})
         written.remove({n for n in written.names if n.startswith("moments-")} - {moments})
 
+    @_on_disk
     def _before_change(self):
-        self._check_process()
         if self._is_behind:  # what a killed process added after the saved state is left out
             self.table.restore()
             self._is_behind = False
-
-    def _check_process(self):
-        if os.getpid() != self._process:
-            raise RuntimeError("LanceDB does not survive a fork: load the index in this process")
 
     def _add(self, parts, ids, columns):
         before = self.table.version, self.description["next_id"], self._moments
@@ -352,18 +347,10 @@ class LanceIndex(Searchable, ByVectors):
         taken = np.concatenate([taken, *added])
         ids = assign_ids(ids, count, taken, self.description["next_id"])
         if own != set(columns) or any(len(values) != count for values in columns.values()):
-            given = {name: len(values) for name, values in columns.items()}
-            raise ValueError(f"`columns` must be {count} values of each of {own}; received {given}")
+            raise ValueError(f"`columns` must be {count} values of each of {own or 'none'}")
         for start in range(0, count, _CHUNK):
-            rows, beside = slice(start, start + _CHUNK), {}
-            chunk = take(arrays, rows)
-            with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
-                vectors = self._space.gallery(chunk)
-                if self.description["embedding"] != POINT:
-                    measure = self.description["uncertainty_measure"]
-                    beside["uncertainty"] = uncertainty_of(chunk, measure).astype(np.float32)
-            plan.check_finite(chunk, beside, vectors, start)
-            plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", start)
+            rows = slice(start, start + _CHUNK)
+            vectors, beside = self._prepared(take(arrays, rows), start)
             if self._moments is not None or not len(self):
                 found = GalleryMoments.of(vectors)
                 self._moments = found if self._moments is None else self._moments + found
@@ -386,7 +373,6 @@ class LanceIndex(Searchable, ByVectors):
 
     def _stored_vectors(self):
         """Yields the vectors of all items, a part at a time."""
-        self._check_process()
         rows = self.table.search().select(["vector"])
         for batch in rows.to_batches(gallery_scores.CHUNK):
             yield _matrix(batch["vector"], self._width)[:, : self.description["width"]]
@@ -394,6 +380,10 @@ class LanceIndex(Searchable, ByVectors):
 
 def _parts(embeddings):
     return iter(embeddings) if hasattr(embeddings, "__next__") else iter([embeddings])
+
+
+def _first(error):
+    return str(error).splitlines()[0]
 
 
 def _among(ids):

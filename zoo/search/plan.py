@@ -12,33 +12,13 @@ from zoo.embeddings.spaces import SPACES
 from zoo.search import scoring
 
 SIDES = ("images", "captions")
-ELEMENTS = "elements"  # the space of sets
 KEPT = "gallery_"  # columns with the embeddings themselves
-_PARTS = {POINT: ("mean",), GAUSSIAN: ("mean", "log_variance"), SET: ("elements",)}
-
-
-_LARGEST_LOG = float(np.log(np.finfo(np.float32).max))
-_CHOICES = {
-    "similarity": None,
-    "embedding": tuple(_PARTS),
-    "dim": None,
-    "side": SIDES,
-    "space": tuple(SPACES),
-    "candidates": None,
-    "uncertainty_measure": None,
-    "next_id": None,
+_SPACES = {
+    POINT: ("euclidean", "cosine"),
+    GAUSSIAN: ("csd", "wasserstein_2", "euclidean", "cosine"),
+    SET: ("elements",),
 }
-
-
-def check_saved(description):
-    """Raises KeyError or ValueError unless saved values are a description of an index."""
-    for key, choices in _CHOICES.items():
-        value = description[key]
-        if choices is not None and value not in choices:
-            raise ValueError(f"{key!r} must be one of {choices}; found {value!r}")
-    hubs = description.get("hubs")
-    if hubs is not None and not (hubs["questions"] > 0 and 0 <= hubs["ceiling"] < np.inf):
-        raise ValueError(f"'hubs' must be a number of questions and a ceiling; found {hubs!r}")
+_LARGEST_LOG = float(np.log(np.finfo(np.float32).max))
 
 
 def describe(gallery, similarity, side, candidates, candidates_by, uncertainty_measure):
@@ -48,26 +28,30 @@ def describe(gallery, similarity, side, candidates, candidates_by, uncertainty_m
         raise ValueError(f"`side` must be one of {SIDES}; received {side!r}")
     if length(gallery) == 0:
         raise ValueError("`gallery_embeddings` must hold at least one item; received none")
-    what = embeddings.kind(gallery)
-    space = candidates_by or similarity.space_for(what)
-    if space not in SPACES:
+    what, name = embeddings.kind(gallery), scoring.name_of(similarity)
+    if what not in (similarity.embeddings or (what,)):
         raise ValueError(
-            f"`candidates_by` must be one of {tuple(SPACES)}; received {candidates_by!r} "
-            f"with {scoring.name_of(similarity)}"
+            f"`gallery_embeddings` must be {' or '.join(similarity.embeddings)} for {name}; "
+            f"received {_described(what, gallery)}"
+        )
+    space = candidates_by or similarity.space_for(what)
+    if space not in _SPACES.get(what, ()):
+        raise ValueError(
+            f"`candidates_by` must be one of {_SPACES.get(what)} for {what}; received "
+            f"{candidates_by!r} with {name}"
         )
     if candidates is not None and (candidates != int(candidates) or candidates < 1):
         raise ValueError(f"`candidates` must be a whole number ≥ 1; received {candidates}")
     description = {
-        "similarity": scoring.to_json(similarity),
+        "similarity": scoring.identity(similarity),
         "embedding": what,
-        "dim": int(gallery[_PARTS[what][0]].shape[-1]),
+        "dim": int(_first(gallery).shape[-1]),
         "side": side,
         "space": space,
         "candidates": candidates,
         "uncertainty_measure": uncertainty_measure,
         "next_id": 0,
     }
-    _check_fit(description, similarity, gallery)
     if candidates is None and not is_direct(description, similarity):
         description["candidates"] = scoring.DEFAULT_CANDIDATES
     return description
@@ -89,39 +73,26 @@ def searched_space(description, similarity, gallery, hubs):
     return hubs
 
 
+def saved_space(description, bank):
+    """The `CorrectedSpace` of a saved index by its bank of questions; None without one."""
+    if bank is None:
+        return None
+    return CorrectedSpace(SPACES[description["space"]], bank, description["hubs"]["ceiling"])
+
+
 def is_direct(description, similarity):
     """Whether the space's own order is the similarity's, so that nothing is ranked again."""
     own_space = similarity.from_space is not None and description["space"] == similarity.space
     return own_space and not description["candidates"]
 
 
-def adds_spread(description, similarity):
-    """Whether CSD ranks what a search for means found: one sum a candidate, and no gallery."""
-    csd = similarity.from_space is not None and similarity.space == "csd"
-    return csd and description["space"] == "euclidean"
-
-
-def columns(description, similarity):
-    """Names of the columns that an index has beside FAISS; sets with a mask have it too."""
-    what, names = description["embedding"], []
-    if what != POINT:
-        names.append("uncertainty")
-    if what == SET:
-        names.append("ids")
-    if adds_spread(description, similarity):
-        names.append("spread")
-    elif not is_direct(description, similarity):
-        names += [KEPT + part for part in _PARTS[what]]
-    return names
-
-
-def check_items(description, arrays, name):
-    """Raises ValueError unless items are of the gallery's kind and dimension."""
+def check_items(description, arrays, name, others=()):
+    """Raises ValueError unless items are of the gallery's kind, or of `others`, and dimension."""
     what = embeddings.kind(arrays)
-    if what != description["embedding"]:
+    if what not in (description["embedding"], *others):
         received = _described(what, arrays)
         raise ValueError(f"`{name}` must be {description['embedding']}; received {received}")
-    dim = arrays[_PARTS[what][0]].shape[-1]
+    dim = _first(arrays).shape[-1]
     if dim != description["dim"]:
         raise ValueError(f"`{name}` must have dimension {description['dim']}; received {dim}")
 
@@ -130,7 +101,7 @@ def check_gallery(description, arrays, held):
     """Raises ValueError unless further items are of the gallery's kind, dimension and size."""
     name, what = "`gallery_embeddings`", embeddings.kind(arrays)
     check_items(description, arrays, "gallery_embeddings")
-    values = arrays[_PARTS[what][0]]
+    values = _first(arrays)
     if what != SET or "gallery_elements" not in held:
         return
     size = held["gallery_elements"].values.shape[1]
@@ -143,23 +114,23 @@ def check_gallery(description, arrays, held):
 def check_finite(arrays, beside, vectors, first):
     """Raises ValueError if the arrays beside an item, or its vectors (of sets one an element),
     overflow float32; `first` is the number of the first item, for the error."""
-    owners = element_owners(arrays) if "elements" in arrays else slice(None)
-    numbers = np.arange(length(arrays))
-    bad = {numbers[owners][_not_finite(vectors)].min(initial=len(numbers))}
-    bad |= {numbers[_not_finite(values)].min(initial=len(numbers)) for values in beside.values()}
+    bad = np.zeros(length(arrays), bool)
+    owners = element_owners(arrays) if "elements" in arrays else np.arange(len(bad))
+    bad[owners[~np.isfinite(vectors).all(axis=1)]] = True
+    for values in beside.values():
+        bad |= ~np.isfinite(values)
     if "log_variance" in arrays:
-        is_large = (arrays["log_variance"] > _LARGEST_LOG).any(axis=1)
-        bad.add(numbers[is_large].min(initial=len(numbers)))
-    if min(bad) < len(numbers):
+        bad |= (arrays["log_variance"] > _LARGEST_LOG).any(axis=1)
+    if bad.any():
         raise ValueError(
             "`gallery_embeddings` must have variances and vectors that float32 can hold; those of "
-            f"item {first + min(bad)} are not finite"
+            f"item {first + bad.argmax()} are not finite"
         )
 
 
 def warn_of_zeros(description, vectors, name, first=0):
     """Warns of vectors without a direction, which have the same cosine with everything."""
-    if description["space"] not in ("cosine", ELEMENTS):
+    if description["space"] not in ("cosine", "elements"):
         return
     rows = np.flatnonzero(~vectors.any(axis=1))
     if len(rows):
@@ -170,28 +141,20 @@ def warn_of_zeros(description, vectors, name, first=0):
         )
 
 
+def _first(arrays):
+    return arrays.get("mean", arrays.get("elements"))
+
+
 def _described(what, arrays):
-    return f"{what} of shape {arrays[_PARTS[what][0]].shape}"
-
-
-def _not_finite(values):
-    values = np.asarray(values)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.dtype.kind != "f" or np.isfinite(values.sum()):
-            return np.zeros(len(values), bool)
-    return ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    return f"{what} of shape {_first(arrays).shape}"
 
 
 def checked_queries(description, similarity, queries):
     """Queries as a dict of arrays, of the gallery's kind and dimension; else a ValueError."""
     queries = as_arrays(queries, "queries")
-    what, own = embeddings.kind(queries), description["embedding"]
-    mixed = {what, own} <= {POINT, GAUSSIAN} & {*similarity.embeddings}
-    if what != own and not mixed:
-        raise ValueError(f"`queries` must be {own}; received {_described(what, queries)}")
-    dim = queries[_PARTS[what][0]].shape[-1]
-    if dim != description["dim"]:
-        raise ValueError(f"`queries` must have dimension {description['dim']}; received {dim}")
+    own = {POINT, GAUSSIAN} & {*similarity.embeddings}
+    mixed = own if description["embedding"] in own else ()  # these two are compared with each other
+    check_items(description, queries, "queries", mixed)
     return queries
 
 
@@ -209,23 +172,4 @@ def check_asked(queries, scores, ids):
     if not length(queries):
         raise ValueError("`queries` must hold at least one query; received none")
     if ids is not None and (scores is None or np.shape(ids) != np.shape(scores)):
-        expected = None if scores is None else np.shape(scores)
-        raise ValueError(
-            f"`ids` must be of the shape of `scores`, {expected}; received {np.shape(ids)}"
-        )
-
-
-def _check_fit(description, similarity, arrays):
-    what, space = description["embedding"], description["space"]
-    if similarity.embeddings and what not in similarity.embeddings:
-        raise ValueError(
-            f"`gallery_embeddings` must be {' or '.join(similarity.embeddings)} for "
-            f"{scoring.name_of(similarity)}; received {_described(what, arrays)}"
-        )
-    if (what == SET) != (space == ELEMENTS):
-        raise ValueError(
-            f"`candidates_by` must be 'elements' for sets and for nothing else; "
-            f"received {space!r} for {what}"
-        )
-    if space in ("csd", "wasserstein_2") and what != GAUSSIAN:
-        raise ValueError(f"`candidates_by` {space!r} needs Gaussians; received {what}")
+        raise ValueError(f"`ids` must be of the shape of `scores`; received {np.shape(ids)}")

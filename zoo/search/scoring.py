@@ -52,15 +52,10 @@ class Portable:
             shape = np.sqrt(values) if is_root else values
             slope, shift = (found[-1] - found[0]) / (shape[-1] - shape[0]), found[0]
             if np.allclose(slope * shape + shift, found, rtol=1e-6, atol=1e-6):
-                more = is_root, float(slope), float(shift), least_first(similarity)
+                more = is_root, float(slope), float(shift), sign(similarity) < 0
                 kinds = tuple(similarity.embeddings)
                 return cls(name_of(similarity), kinds, similarity.space, *more)
         return None
-
-    @classmethod
-    def of_json(cls, values):
-        """Of the `dataclasses.asdict` of one."""
-        return cls(**{**values, "embeddings": tuple(values["embeddings"])})
 
     def space_for(self, kind):
         """As of `zoo.similarities.Similarity`; a set has no portable similarity."""
@@ -100,16 +95,11 @@ def resolve(similarity):
     )
 
 
-def least_first(similarity):
-    """Whether the best score is the least: of distances. A layer's best is the greatest."""
-    if isinstance(similarity, Quantity):
-        return similarity.owner.is_distance
-    return isinstance(similarity, Portable) and similarity.is_distance
-
-
 def sign(similarity):
-    """What a score is multiplied by for higher to be better: −1 of distances, else 1."""
-    return -1.0 if least_first(similarity) else 1.0
+    """What a score is multiplied by for higher to be better: −1 of distances, else 1, as of every
+    layer."""
+    is_quantity = isinstance(similarity, (Quantity, Portable))
+    return -1.0 if is_quantity and similarity.is_distance else 1.0
 
 
 def name_of(similarity):
@@ -119,32 +109,18 @@ def name_of(similarity):
     return similarity.identifier or type(similarity).__name__
 
 
-def to_json(similarity):
-    """A similarity with its learned scalars as JSON values."""
+def identity(similarity):
+    """A similarity with its learned scalars as JSON values, which tell two of them apart."""
     if isinstance(similarity, Portable):
         return {"portable": dataclasses.asdict(similarity)}
     import keras  # here: an index answers without it
 
     if isinstance(similarity, Quantity):
         return {"function": name_of(similarity)}
-    return {
-        "layer": keras.saving.serialize_keras_object(similarity),
-        "weights": [np.asarray(weight).tolist() for weight in similarity.weights],
-    }
-
-
-def identity(similarity):
-    """What tells two similarities apart: the class, its settings and its learned scalars."""
-    return identity_of(to_json(similarity))
-
-
-def identity_of(value):
-    """`identity` of what `to_json` made."""
-    if "layer" in value:
-        layer, weights = dict(value["layer"]), np.float32(value["weights"]).tolist()
-        config = {key: own for key, own in layer["config"].items() if key != "name"}
-        value = {"layer": {**layer, "config": config}, "weights": weights}  # Keras counts names
-    return json.dumps(value, sort_keys=True)
+    layer = keras.saving.serialize_keras_object(similarity)
+    del layer["config"]["name"]  # Keras counts names, and this tells two similarities apart
+    weights = [np.asarray(weight).tolist() for weight in similarity.weights]
+    return json.loads(json.dumps({"layer": layer, "weights": weights}))
 
 
 def described(description, similarity, has_portable):
@@ -154,36 +130,31 @@ def described(description, similarity, has_portable):
     portable = Portable.of(similarity) if has_portable else None
     return {
         **description,
-        "similarity": to_json(similarity),
+        "similarity": identity(similarity),
         "portable": None if portable is None else dataclasses.asdict(portable),
     }
-
-
-def from_json(value):
-    """The inverse of `to_json`; a KeyError, TypeError or ValueError of what is none."""
-    if "portable" in value:
-        return Portable.of_json(value["portable"])
-    if "function" in value:
-        return resolve(getattr(_similarities(), str(value["function"]), None))
-    import keras
-
-    _similarities()  # which registers them
-    layer = keras.saving.deserialize_keras_object(value["layer"])
-    layer.set_weights([np.asarray(weight, np.float32) for weight in value["weights"]])
-    return resolve(layer)
 
 
 def saved(path, description, wanted=None):
     """The similarity to score a saved index with: its own, or `wanted` of the same class (as of
     `resolve`, or the class `Portable`); an InputError if there is none."""
     try:
-        if wanted is Portable:
-            return Portable.of_json(description["portable"])
-        own = from_json(description["similarity"])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        value = description if wanted is Portable else description["similarity"]
+        if "portable" in value:
+            kinds = tuple(value["portable"]["embeddings"])
+            own = Portable(**{**value["portable"], "embeddings": kinds})
+        elif "function" in value:
+            own = resolve(getattr(_similarities(), value["function"], None))
+        else:
+            import keras  # here: an index answers without it
+
+            _similarities()  # which registers them
+            own = resolve(keras.saving.deserialize_keras_object(value["layer"]))
+            own.set_weights([np.asarray(weight, np.float32) for weight in value["weights"]])
+    except (KeyError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path}: its similarity: {reason}") from error
-    similarity = own if wanted is None else resolve(wanted)
+    similarity = own if wanted in (None, Portable) else resolve(wanted)
     if name_of(similarity) != name_of(own):
         raise InputError(
             f"{path.parent}: the index was built for the similarity {name_of(own)}, not for "

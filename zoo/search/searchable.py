@@ -1,30 +1,129 @@
-"""What follows of a search: scores over the gallery, and probes."""
+"""What an index says of queries beyond its answers: probabilities, and scores over all of it."""
 
-from collections.abc import Callable
+import functools
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zoo import embeddings
 from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.insertion import Probed, put_there
 from zoo.confidence.scores import DEPTH, agreement, reached_ranks
-from zoo.embeddings import EmbeddingLike
-from zoo.embeddings.arrays import as_arrays, length, take
-from zoo.search import plan, scoring
-from zoo.search.sharing import reads
+from zoo.embeddings import POINT, EmbeddingLike
+from zoo.embeddings.arrays import as_arrays, gaussian_uncertainty, length, take
+from zoo.embeddings.spaces import SPACES, straight_line
+from zoo.search import gallery_scores, plan, scoring
+from zoo.search.exact import pair_values
 
 _QUERIES = 64  # whose answers' vectors are looked at at once
-_KEPT_BYTES = 2**28  # of answers' vectors that are kept
 # Share of the probes whose rank is counted over the whole gallery, at most, which takes as long as
 # searching two; of a large gallery half of that.
 COUNTED, LARGE = 0.2, 50_000
 
 
-class Searchable:
-    """What an index says of queries beyond its answers, by its `similarity`, `own_space`, `centre`,
-    `search`, `answer_vectors` and `over_the_gallery`."""
+def alone(method):
+    """A method of an object that holds its `lock` while it runs. FAISS uses all cores for one
+    search, so that threads beside each other would gain little."""
 
-    @reads
+    @functools.wraps(method)
+    def locked(self, *args, **kwargs):
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
+class Searchable:
+    """An index whose scores follow from vectors of a `SearchSpace`, `_space`. Its class has
+    `similarity`, `hubs`, `lock`, `search`, `answer_vectors` and `_stored_vectors`."""
+
+    @property
+    def _score(self):
+        return self.similarity.scorer()
+
+    def _prepared(self, chunk, first):
+        """`(vectors, columns beside them)` of new items, checked; `first` is the first's number."""
+        beside, measure = {}, self.description["uncertainty_measure"]
+        with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
+            vectors = self._space.gallery(chunk)
+            if "log_variance" in chunk and measure in (None, *embeddings.GAUSSIAN_UNCERTAINTIES):
+                beside["uncertainty"] = gaussian_uncertainty(chunk, measure)  # without Keras
+            elif self.description["embedding"] != POINT:
+                beside["uncertainty"] = np.asarray(embeddings.uncertainty(chunk, measure))
+        plan.check_finite(chunk, beside, vectors, first)
+        plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", first)
+        return vectors, beside
+
+    @property
+    def own_space(self):
+        """The space in which the similarity itself is searched, or None."""
+        name = self.similarity.space_for(self.description["embedding"])
+        return None if name is None else SPACES[name]
+
+    @property
+    def centre(self):
+        """The mean of the items' vectors in the space of `item_vectors`, `(dim',)` float64."""
+        centre = self.vector_moments.mean[:-1]
+        return centre if self.hubs is None else centre[:-1]
+
+    @property
+    @alone
+    def moments(self):
+        """The `zoo.confidence.GalleryMoments` of the items, in the space of their scores. A
+        ValueError of sets, of similarities that only rank candidates, and of an empty index."""
+        if not self.has_moments:
+            raise ValueError("this similarity's scores over a gallery do not follow from moments")
+        if not len(self):
+            raise ValueError("the index is empty: it has no moments")
+        if self._moments is None:
+            self._moments = gallery_scores.moments_of(self._stored_vectors())
+        return self._moments
+
+    @alone
+    def vector_sample(self, count, seed=0):
+        """The vectors of at most `count` items in `own_space`, drawn at random."""
+        return self.answer_vectors(np.random.default_rng(seed).permutation(self.ids)[:count])
+
+    def _all_scores(self, queries, kind=np.float64):
+        found, sign = self._stored_vectors(), scoring.sign(self.similarity)
+        return gallery_scores.of_vectors(self._space, self._score, sign, queries, found, kind)
+
+    @alone
+    def over_the_gallery(self, queries):
+        """Mean and variance of the queries' scores over all items."""
+        space = self._space
+        line = straight_line(self._score) if self.has_moments else None
+        if line is None:
+            return gallery_scores.mean_and_variance(self._all_scores(queries), length(queries))
+        rows = space.queries(queries)
+        if space.metric == "l2":
+            mean, variance = self.moments.squared_distance_scores(rows)
+            mean = -mean
+        else:
+            mean, variance = self.moments.inner_product_scores(rows)
+        if space.offset is not None:
+            mean = mean + space.offset(queries)
+        slope, shift = line
+        return scoring.sign(self.similarity) * (slope * mean + shift), slope**2 * variance
+
+    @alone
+    def pair_scores(self, queries, items, rows, left_out=None):
+        """Scores `(Q, n)` of queries and rows `(Q, n)` of items as if the index held them, higher
+        is better; NaN for row −1, and −∞ behind all candidates. `left_out`: of `CorrectedSpace`."""
+        space = self._space
+        asked = np.asarray(space.queries(queries), np.float64)
+        made = space.gallery(items) if left_out is None else space.gallery(items, left_out)
+        values = pair_values(space.metric, asked, np.asarray(made, np.float64), rows)
+        scores = np.asarray(space.scores(values, queries, self._score), np.float64)
+        return np.where(rows < 0, np.nan, scoring.sign(self.similarity) * scores)
+
+    @alone
+    def count_at_least(self, queries, scores):
+        """How many of all items score at least as high, `(Q,)`, for each query, int64 `(Q,)`."""
+        least = np.asarray(scores, np.float64)
+        return gallery_scores.count_at_least(self._all_scores(queries, np.float32), least)
+
+    @alone
     def query_scores(
         self,
         queries: EmbeddingLike,
@@ -40,17 +139,15 @@ class Searchable:
             scores, ids = self.search(queries, max(1, min(DEPTH, len(self))))
         return self.scores_of(queries, scores, ids, copies)
 
-    @reads
+    @alone
     def scores_of(
         self,
         queries: dict[str, np.ndarray],
         scores: np.ndarray,
         ids: np.ndarray | None,
         copies: float | None = None,
-        answers: Callable[[slice], np.ndarray] | None = None,
     ) -> QueryScores:
-        """`query_scores` of queries that a search has checked, and of what it found; `answers` maps
-        a slice of the queries to `answer_vectors` of their best 20."""
+        """`query_scores` of queries that a search has checked, and of what it found."""
         depth = min(DEPTH, len(self))
         top = np.asarray(scores, np.float64)[:, :depth]
         if top.shape != (length(queries), depth) or np.isnan(top).any():
@@ -62,21 +159,15 @@ class Searchable:
         top = scoring.sign(self.similarity) * top
         beside = ()
         if ids is not None and self.own_space is not None:
-            beside = self._agreement(np.asarray(ids)[:, :depth], copies, answers)
+            ids, centre = np.asarray(ids)[:, :depth], self.centre
+            beside = np.empty((len(ids), len(reached_ranks(depth)))), np.zeros(ids.shape, bool)
+            for start in range(0, len(ids), _QUERIES):
+                rows = slice(start, start + _QUERIES)
+                found = agreement(self.answer_vectors(ids[rows]), centre, copies)
+                beside[0][rows], beside[1][rows] = found
         return QueryScores(top, *self.over_the_gallery(queries), len(self), *beside)
 
-    def _agreement(self, ids, copies, answers=None):
-        """Of answers, `(queries, k)` ids, what `agreement` gives of their vectors."""
-        centre = self.centre
-        answers = answers or (lambda rows: self.answer_vectors(ids[rows]))
-        found = np.empty((len(ids), len(reached_ranks(ids.shape[1]))))
-        is_copy = np.zeros(ids.shape, bool)
-        for start in range(0, len(ids), _QUERIES):
-            rows = slice(start, start + _QUERIES)
-            found[rows], is_copy[rows] = agreement(answers(rows), centre, copies)
-        return found, is_copy
-
-    @reads
+    @alone
     def probability(
         self,
         queries: EmbeddingLike,
@@ -106,7 +197,7 @@ class Searchable:
         found = self.query_scores(queries, scores, ids, confidence.copies)
         return confidence.probability(found, uncertainty)
 
-    @reads
+    @alone
     def probe(
         self,
         queries: EmbeddingLike,
@@ -122,47 +213,28 @@ class Searchable:
             raise ValueError("the index is empty: there is nothing to calibrate on")
         plan.check_items(self.description, own, "own")
         scores, ids = self.search(queries, min(DEPTH, len(self)))
-        items = None if self.own_space is None else self.own_space.item_vectors(own)
-        answers = None if items is None else _read_once(self, ids, items.shape[1])
-        without = self.scores_of(queries, scores, ids, copies, answers)
+        without = self.scores_of(queries, scores, ids, copies)
         left_out = None
         if self.hubs is not None:
             left_out = self.hubs.left_out(queries, rows, length(own))
         own_scores = self.pair_scores(queries, own, rows, left_out)
         more = ()
         if without.agreement is not None:
-            own_vectors = lambda part: items[np.maximum(rows[part], 0)]  # noqa: E731
-            more = answers, own_vectors, self.centre, copies
+            items = self.own_space.item_vectors(own)
+            more = (
+                lambda part: self.answer_vectors(ids[part]),
+                lambda part: items[np.maximum(rows[part], 0)],
+                self.centre,
+                copies,
+            )
         probed = put_there(without, own_scores, *more)
-        _count(self, queries, probed, seed)
+        beyond = np.isnan(probed.ranks)  # the answers: counted, of all probes or a random part
+        most = COUNTED if len(self) <= LARGE else COUNTED / 2
+        if beyond.mean() > most:  # whether a probe is counted must not depend on its rank
+            kept = np.random.default_rng(seed).random(len(beyond)) < most / beyond.mean()
+            probed.ranks[~kept] = np.nan
+            beyond &= kept
+        if len(chosen := np.flatnonzero(beyond)):
+            least = probed.match_scores[chosen]
+            probed.ranks[chosen] = 1.0 + self.count_at_least(take(queries, chosen), least)
         return probed
-
-
-def _read_once(index, ids, dim):
-    """A function of a slice of the probes to their answers' vectors, which are read three times."""
-    kept, are_few = {}, 4 * ids.size * dim <= _KEPT_BYTES
-
-    def answers(part):
-        bounds = part.start, part.stop
-        if bounds in kept:
-            return kept[bounds]
-        found = index.answer_vectors(ids[part])
-        if are_few:
-            kept[bounds] = found
-        return found
-
-    return answers
-
-
-def _count(index, queries, probed, seed):
-    """Fills in the ranks beyond the answers, of all probes or of a random part of them."""
-    beyond = np.isnan(probed.ranks)
-    most = COUNTED if len(index) <= LARGE else COUNTED / 2
-    if beyond.mean() > most:  # whether a probe is counted must not depend on its rank
-        kept = np.random.default_rng(seed).random(len(beyond)) < most / beyond.mean()
-        probed.ranks[~kept] = np.nan
-        beyond &= kept
-    chosen = np.flatnonzero(beyond)
-    if len(chosen):
-        least = probed.match_scores[chosen]
-        probed.ranks[chosen] = 1.0 + index.count_at_least(take(queries, chosen), least)
