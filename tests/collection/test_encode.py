@@ -233,7 +233,7 @@ def test_sources_and_folders_that_are_none(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         Collection(tmp_path)
     (tmp_path / "manifest.json").write_text("[")
-    with pytest.raises(InputError, match="not a manifest of parts"):
+    with pytest.raises(InputError, match="this is not valid JSON"):
         Collection(tmp_path)
     with pytest.raises(InputError, match="holds no image"):
         collection.read_source(tmp_path)

@@ -170,7 +170,7 @@ def test_it_is_the_same_again_and_travels_with_probes(
     again = learn_fits(captioned, bank)
     for direction in found:
         assert pack(again[direction]) == pack(found[direction])
-        back = unpack(Fits, pack(found[direction]), "fits")
+        back = unpack(Fits, pack(found[direction]))
         assert pack(back) == pack(found[direction])
     labels = np.arange(PHOTOS)
     probes = Probes.of(

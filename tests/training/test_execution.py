@@ -12,6 +12,7 @@ from zoo import models
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.files import RunFolder
+from zoo.files.json_files import write_json
 from zoo.training import (
     Execution,
     Run,
@@ -123,7 +124,7 @@ def test_a_run_of_a_version_without_a_setting_is_resumed_by_its_default(tmp_path
     run = RunFolder.open(tmp_path / "a", Settings())
     config = run.config
     del config["settings"]["gradient_accumulation"]
-    run.write_json("config.json", config)
+    write_json(run.config_path, config)
     RunFolder.open(tmp_path / "a", Settings())
     run.history_path.write_text("epoch\n")  # something was trained
     with pytest.raises(InputError, match="gradient_accumulation was 1 and is now 2"):

@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import io
 import itertools
 import json
 import os
@@ -30,6 +29,7 @@ from zoo.collection.sources import PICTURES, TEXTS, Items, members_of, open_file
 from zoo.errors import InputError
 from zoo.files.decoding import SUFFIXES
 from zoo.files.folders import is_hidden, printable
+from zoo.files.json_files import parsed
 from zoo.files.written import KEY, read_sealed, sealed
 from zoo.models import Tower
 
@@ -92,8 +92,10 @@ def encode_on(
     check_flags(flags)
     (units, left), folder = units_of(source, side, part_size), str(folder).rstrip("/")
     there = {os.path.basename(entry.path) for entry in _matching(f"{folder}/*")}
-    with open_file(f"{folder}/{MANIFEST}") if MANIFEST in there else io.BytesIO(b"{}") as file:
-        before = read_sealed(f"{folder}/{MANIFEST}", json.loads(file.read()))
+    before, path = {}, f"{folder}/{MANIFEST}"
+    if MANIFEST in there:
+        with open_file(path) as file:
+            before = read_sealed(path, parsed(path, file.read()))
     identity = {**identity, "dtype": dtype}
     own = {MANIFEST, *before[KEY]} if KEY in before else set()
     if foreign := sorted(n for n in there - own if not n.startswith(_TEMPORARY)):
@@ -102,7 +104,7 @@ def encode_on(
         raise InputError(f"{folder}: holds embeddings of other work ({', '.join(other)} differ)")
     listed = {*before.get(KEY, ()), *(unit.part for unit in units)}
     manifest = {**before, **identity, KEY: sorted(listed)}
-    with _written(f"{folder}/{MANIFEST}") as file:
+    with _written(path) as file:
         file.write(json.dumps(sealed(manifest)).encode())
     if new := [unit for unit in units if unit.part not in there]:
         pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(flags)))
@@ -116,7 +118,7 @@ def encode_on(
     left = dict(sum((Counter(others) for *_, others in notes), Counter(left)))
     seen = len(taken) + len(rejected) + sum(left.values())
     ended = {**manifest, **outcome(files, taken, rejected, seen, left)}
-    with _written(f"{folder}/{MANIFEST}") as file:
+    with _written(path) as file:
         file.write(json.dumps(sealed(ended), indent=2).encode())
     return Collection(folder)
 

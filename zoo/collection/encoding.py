@@ -3,7 +3,7 @@
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,8 @@ def encode(
     if "parts" in before and (new or known.gone):
         print(f"{folder}: {known.difference(items, new)}")
     files, total = list(known.files), known.total
-    with bar(progress) as shown:
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(TextColumn("{task.description}"), *columns, disable=not progress) as shown:
         task = shown.add_task("encoding", total=len(items), completed=len(items) - len(new))
         for start in range(0, len(new), part_size):
             some = items.take(new[start : start + part_size])
@@ -186,16 +187,5 @@ class _Known:
         """What is other than before, in words."""
         changed = [items.names[n] for n in new if items.names[n] in self._names]
         said = f"{len(new) - len(changed):,} new, {len(changed):,} changed, {self.gone:,} gone"
-        return said + (f"; changed: {some_of(changed)}" if changed else "")
-
-
-def some_of(names: Sequence[str]) -> str:
-    """A few of many names, for a message."""
-    more = f" and {len(names) - _SOME:,} more" if len(names) > _SOME else ""
-    return ", ".join(names[:_SOME]) + more
-
-
-def bar(shown: bool) -> Any:
-    """A progress bar with a count and the time that is left."""
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(TextColumn("{task.description}"), *columns, disable=not shown)
+        more = f" and {len(changed) - _SOME:,} more" if changed[_SOME:] else ""
+        return said + (f"; changed: {', '.join(changed[:_SOME])}{more}" if changed else "")

@@ -1,5 +1,6 @@
 """The parts of an encoded collection: Parquet files in a folder, and a manifest beside them."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from zoo.collection.sources import Items, open_file
 from zoo.embeddings.arrays import joined
 from zoo.errors import InputError, require
+from zoo.files.json_files import parsed
 from zoo.files.written import read_sealed
 
 MANIFEST = "manifest.json"
@@ -98,63 +100,52 @@ def _stamps(names, items):
 
 def read_notes(path: Any) -> tuple[int, list[list[str]], dict[str, int]]:
     """How many items a part has, its rejected ones, and what an archive has besides, by reason."""
-    parquet = require("pyarrow.parquet", extra="search")
-    try:
-        with open_file(path) as file:
-            metadata = parquet.ParquetFile(file).metadata
-            notes = json.loads(metadata.metadata[_NOTES])
-            return metadata.num_rows, notes["rejected"], notes.get("left", {})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: {_not_a_part(error)}") from error
+    with _refusing(path):
+        table, notes = _read(path, ["name"])
+        return len(table), notes["rejected"], notes["left"]
 
 
 def read_names(path: Any) -> tuple[list[str], list[str], list[list[str]]]:
     """`(names, stamps, rejected)` of a part, the last as `[name, reason, stamp]`."""
-    table, notes = _read(path, ["name", "stamp"])
-    return table["name"].to_pylist(), table["stamp"].to_pylist(), notes["rejected"]
+    with _refusing(path):
+        table, notes = _read(path, ["name", "stamp"])
+        return table["name"].to_pylist(), table["stamp"].to_pylist(), notes["rejected"]
 
 
 def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
     """A part without the rejected items, or some of its columns, of which `"name"` is one; an
     InputError if it cannot be read."""
-    table, notes = _read(path, columns)
-    try:
-        arrays = {
-            key: _array(table[key], len(table), shape)
-            for key, shape in notes["shapes"].items()
-            if key in table.column_names
-        }
+    with _refusing(path):
+        table, notes = _read(path, columns)
+        arrays = {}
+        for key in notes["shapes"].keys() & {*table.column_names}:
+            column = table[key].combine_chunks()
+            values = column.flatten() if notes["shapes"][key] else column
+            values = values.to_numpy(zero_copy_only=False)
+            arrays[key] = values.reshape(len(table), *notes["shapes"][key])
         sure = table["uncertainty"].to_numpy() if "uncertainty" in table.column_names else None
         return Encoded(table["name"].to_pylist(), arrays, sure)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: {_not_a_part(error)}") from error
 
 
-def _read(path, columns=None):
-    parquet = require("pyarrow.parquet", extra="search")
+@contextlib.contextmanager
+def _refusing(path):
     try:
-        with open_file(path) as file:
-            # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
-            stored = parquet.ParquetFile(file, pre_buffer=False)
-            table = stored.read(columns=columns, use_threads=False)
-        notes = json.loads(table.schema.metadata[_NOTES])
-        if not isinstance(notes["shapes"], dict) or not isinstance(notes["rejected"], list):
-            raise ValueError("its notes are of another kind")
-        return table, notes
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: {_not_a_part(error)}") from error
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # damage leads Arrow to a dozen kinds, with messages of lines
+        said = " ".join(str(error).split())
+        expected = f"not a part of embeddings ({said}); delete it and encode again"
+        raise InputError(f"{path}: {expected}") from error
 
 
-def _array(column, rows, shape):
-    values = column.combine_chunks()
-    if shape:
-        values = values.flatten()
-    return values.to_numpy(zero_copy_only=False).reshape(rows, *shape)
-
-
-def _not_a_part(error):
-    said = " ".join(str(error).split())  # Arrow's messages have several lines
-    return f"not a part of embeddings ({said}); delete it and encode again"
+def _read(path, columns):
+    parquet = require("pyarrow.parquet", extra="search")
+    with open_file(path) as file:
+        # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
+        stored = parquet.ParquetFile(file, pre_buffer=False)
+        table = stored.read(columns=columns, use_threads=False)
+    return table, json.loads(table.schema.metadata[_NOTES])
 
 
 class Collection:
@@ -182,26 +173,16 @@ class Collection:
 
     def __init__(self, folder: Any, parts: list[dict[str, Any]] | None = None):
         self.folder = folder
-        path = f"{str(folder).rstrip('/')}/{MANIFEST}"
-        try:
-            with open_file(path) as file:
-                self.manifest = read_sealed(path, json.loads(file.read()))
-            if "parts" not in self.manifest:
-                raise InputError(f"{folder}: its encoding has not ended; run it again to resume")
-            parts = self.manifest["parts"] if parts is None else parts
-            files = [(part["file"], part["items"]) for part in parts]
-            gone = np.array(self.manifest["gone"], np.int64)
-        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path}: not a manifest of parts ({error!r})") from error
-        for file in files:
-            if [type(value) for value in file] != [str, int] or file[1] < 0:
-                raise InputError(f"{path}: expected a file's name and a count, found {file}")
-        self.parts = parts
-        self._paths = [f"{str(folder).rstrip('/')}/{name}" for name, _ in files]
-        self._starts = [0, *itertools.accumulate(count for _, count in files)]
-        self.ids = np.setdiff1d(np.arange(self._starts[-1]), gone)
+        root = str(folder).rstrip("/")
+        path = f"{root}/{MANIFEST}"
+        with open_file(path) as file:
+            self.manifest = read_sealed(path, parsed(path, file.read()))
+        if "parts" not in self.manifest:
+            raise InputError(f"{folder}: its encoding has not ended; run it again to resume")
+        self.parts = self.manifest["parts"] if parts is None else parts
+        self._paths = [f"{root}/{part['file']}" for part in self.parts]
+        self._starts = [0, *itertools.accumulate(part["items"] for part in self.parts)]
+        self.ids = np.setdiff1d(np.arange(self._starts[-1]), self.manifest["gone"])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -232,4 +213,4 @@ class Collection:
 
     def rejected(self) -> list[tuple[str, str]]:
         """`(name, reason)` of every item that could not be read."""
-        return [(name, reason) for name, reason in self.manifest.get("rejected", [])]
+        return [(name, reason) for name, reason in self.manifest["rejected"]]

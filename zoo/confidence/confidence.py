@@ -14,7 +14,8 @@ from zoo.confidence.scores import QueryScores
 from zoo.embeddings.moments import GalleryIdentity
 from zoo.errors import InputError
 from zoo.files.atomic import write_text
-from zoo.files.json_files import pack, read_json, unpack
+from zoo.files.json_files import pack, unpack
+from zoo.files.written import read_sealed, sealed
 
 FORMAT, VERSION = "halo-confidence", 7
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones
@@ -229,13 +230,13 @@ class Confidence:
     def save(self, path):
         """Writes the calibration as one JSON file, whole or not at all; InputError if it cannot."""
         contents = {"format": FORMAT, "version": VERSION, "calibration": pack(self)}
-        write_text(Path(path), json.dumps(contents, allow_nan=False) + "\n")
+        write_text(Path(path), json.dumps(sealed(contents), allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path):
         """Reads what `save` wrote; an InputError says what is wrong with a file."""
-        value = read_json(path)
-        if not isinstance(value, dict) or value.get("format") != FORMAT:
+        value = read_sealed(path)
+        if value.get("format") != FORMAT:
             raise InputError(f"{path}: is not a calibration")
         if value.get("version") != VERSION:
             raise InputError(
@@ -243,10 +244,7 @@ class Confidence:
                 f"{VERSION}: make it again, with `halo search build` or "
                 "zoo.Retriever.build and its save"
             )
-        try:
-            return unpack(cls, value.get("calibration"), "calibration")
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{path}: is a damaged calibration: {error}") from error
+        return unpack(cls, value["calibration"])
 
 
 def rank_features(first, scores, mean, variance):

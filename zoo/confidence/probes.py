@@ -327,7 +327,7 @@ class Probes:
                 arrays.get("caption_images"),
                 measure=facts["measure"],
                 known=known,
-                fits=unpack(dict[str, Fits], fits, "fits"),
+                fits=unpack(dict[str, Fits], fits),
                 bank=Bank(**own) if own else None,
                 trained_on=arrays["trained_on"],
                 source=str(facts["source"]),

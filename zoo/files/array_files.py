@@ -65,28 +65,22 @@ def refusing(path: str | os.PathLike) -> Iterator[None]:
 
 def open_memmap(path, dtype, shape):
     """Makes an `.npy` file, an `np.memmap` of zeros to write to, whose room is taken at once: else
-    a full disk kills the process (SIGBUS) later. An OSError if there is none; nothing is left.
-    """
+    a full disk kills the process (SIGBUS) later. An OSError if there is none; nothing is left."""
     path = Path(path)
     try:
         array = np.lib.format.open_memmap(path, "w+", dtype, tuple(shape))
-        if array.size:
-            _take_room(path, array.offset, path.stat().st_size)
+        with open(path, "r+b") as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            else:
+                file.seek(array.offset)
+                for start in range(0, array.nbytes, _BLOCK):
+                    file.write(bytes(min(_BLOCK, array.nbytes - start)))
         return array
     except OSError as error:
         path.unlink(missing_ok=True)
-        needed = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
         if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            needed = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
             why = f"{os.strerror(error.errno)} ({needed / 2**20:,.0f} MiB are needed)"
             raise OSError(error.errno, why, str(path)) from error
         raise
-
-
-def _take_room(path, start, size):
-    with open(path, "r+b") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-            return
-        file.seek(start)
-        while start < size:
-            start += file.write(bytes(min(_BLOCK, size - start)))

@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import signal
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -71,10 +72,10 @@ def decoded(picture: Any, max_pixels: int = MAX_PIXELS) -> np.ndarray:
     bits, or floats of 0 … 1. An InputError if it cannot be read or has more than `max_pixels`.
     """
     if isinstance(picture, (bytes, bytearray, memoryview)):
-        return _of_bytes(bytes(picture), max_pixels)
+        return _of_pillow(opened(bytes(picture), max_pixels), max_pixels)
     if isinstance(picture, (str, os.PathLike)):
         try:
-            return _of_bytes(Path(picture).read_bytes(), max_pixels)
+            return decoded(Path(picture).read_bytes(), max_pixels)
         except OSError as error:
             raise InputError(f"{picture}: {error.strerror}") from error
         except InputError as error:
@@ -107,21 +108,7 @@ def opened(contents: bytes, max_pixels: int = MAX_PIXELS) -> Image.Image:
 def check_images(paths: Sequence[str | os.PathLike]) -> list[str | None]:
     """For each path None, or why it cannot be used: every picture is decoded as training would."""
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        return list(pool.map(_why_unreadable_file, paths))
-
-
-def why_unreadable(contents: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
-    """Why training could not read the bytes of a picture, or None."""
-    try:
-        if not contents.startswith(_JPEG):
-            _of_bytes(contents, max_pixels)
-            return None
-        image = opened(contents, max_pixels)
-        image.draft("RGB", (1, 1))  # an eighth of the size: much faster, and finds the same errors
-        _of_pillow(image, max_pixels)
-    except InputError as error:
-        return str(error)
-    return None
+        return list(pool.map(_why_unreadable, paths))
 
 
 def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float = 1.0):
@@ -151,16 +138,15 @@ def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
     return {"mode": given["resize"], "crop_fraction": given["crop_fraction"]}
 
 
-def _why_unreadable_file(path):
+def _why_unreadable(path):
     try:
-        contents = Path(path).read_bytes()
+        image = opened(Path(path).read_bytes())
+        image.draft("RGB", (1, 1))  # a JPEG at an eighth of the size: it finds the same errors
+        _of_pillow(image, MAX_PIXELS)
     except OSError as error:
         return error.strerror
-    return why_unreadable(contents)
-
-
-def _of_bytes(contents, max_pixels):
-    return _of_pillow(opened(contents, max_pixels), max_pixels)
+    except InputError as error:
+        return str(error)
 
 
 def _of_pillow(image, max_pixels):
@@ -174,7 +160,7 @@ def _of_pillow(image, max_pixels):
         image.load()
     except Exception as error:  # Pillow's plugins raise whatever damage leads them to
         raise InputError("a damaged image") from error
-    return _upright(_rgb(image), _orientation(image))
+    return _upright(_rgb(image), image.info.get("exif"))
 
 
 def _check_work(contents):
@@ -187,30 +173,30 @@ def _check_work(contents):
         is_png = contents.startswith(_PNG)
         kind, found = ("PNG", _chunks(contents)) if is_png else ("GIF", _gif_blocks(contents))
     most = {"parts": MAX_PARTS[kind], "scans": MAX_SCANS, "EXIF blocks": MAX_EXIF}
-    left = dict(most)
-    for names in found:
-        for name in names:
-            left[name] -= 1
-            if left[name] < 0:
-                raise InputError(f"a {kind} of more than {most[name]:,} {name}")
+    count = Counter()
+    for name in found:
+        count[name] += 1
+        if count[name] > most[name]:
+            raise InputError(f"a {kind} of more than {most[name]:,} {name}")
 
 
 def _segments(contents):
     at = 2
     while (found := _MARKER.search(contents, at)) and found[1] != b"\xd9":
         at = found.end()
+        yield "parts"
         if found[1] == b"\xda":
-            yield "parts", "scans"
+            yield "scans"
             continue
-        has_exif = found[1] == b"\xe1" and contents.startswith(b"Exif", at + 2)
-        yield ("parts", "EXIF blocks") if has_exif else ("parts",)
+        if found[1] == b"\xe1" and contents.startswith(b"Exif", at + 2):
+            yield "EXIF blocks"
         at += int.from_bytes(contents[at : at + 2], "big")
 
 
 def _chunks(contents):
     at = len(_PNG)
     while at < len(contents):
-        yield ("parts",)
+        yield "parts"
         at += 12 + int.from_bytes(contents[at : at + 4], "big")
 
 
@@ -222,7 +208,7 @@ def _gif_blocks(contents):
     while contents[at : at + 1] == b"!":
         at += 2
         while at < len(contents) and contents[at]:
-            yield ("parts",)
+            yield "parts"
             at += 1 + contents[at]
         at += 1
 
@@ -268,19 +254,18 @@ def _of_array(values, max_pixels):
             f"(3, height, width), with 1 or 4 channels alike; {received}"
         )
     _bounded((values.shape[1], values.shape[0]), max_pixels)
-    return _three(_eight_bits(values[..., :3]))
-
-
-def _eight_bits(values):
+    values = values[..., :3]
     low, high = values.min(), values.max()
     if not (low >= 0 and high <= (65_535 if values.dtype == np.uint16 else 255)):  # nor is NaN
         raise InputError(
             f"a picture must be of numbers from 0 to 255, or floats from 0 to 1; received "
             f"{low:.4g} to {high:.4g}"
         )
-    if values.dtype.kind != "f":
-        return (values >> 8 if high > 255 else values).astype(np.uint8, copy=False)
-    return np.rint(values * (255 if high <= 1 else 1)).astype(np.uint8)
+    if values.dtype.kind == "f":
+        values = np.rint(values * (255 if high <= 1 else 1))
+    elif high > 255:
+        values = values >> 8
+    return _three(values.astype(np.uint8, copy=False))
 
 
 def _three(grey_or_rgb):
@@ -294,19 +279,13 @@ def _bounded(size, max_pixels):
         raise InputError(f"{width} x {height} pixels, more than the {max_pixels:,} allowed")
 
 
-def _orientation(image):
-    """1 to 8 by EXIF alone, as browsers do; Pillow's own reading asks XMP data as well."""
-    try:
-        exif = Image.Exif()
-        exif.load(image.info.get("exif"))
-        value = exif.get(_ORIENTATION, 1)
-    except Exception:  # damaged EXIF data say nothing
-        return 1
-    return value if isinstance(value, int) else 1
-
-
-def _upright(pixels, orientation):
-    turn = _TURNS.get(orientation)
+def _upright(pixels, data):
+    """Turned by EXIF alone, as browsers do; Pillow's own reading asks XMP data as well."""
+    exif, turn = Image.Exif(), None
+    with contextlib.suppress(Exception):  # damaged EXIF data say nothing
+        exif.load(data)
+        value = exif.get(_ORIENTATION)
+        turn = _TURNS.get(value) if isinstance(value, int) else None  # a rational is not one
     return pixels if turn is None else np.asarray(Image.fromarray(pixels).transpose(turn))
 
 
@@ -322,12 +301,10 @@ def _weights(before, after):
     return (weights / np.where(total > math.ulp(1.0), total, 1.0)).astype(np.float32)
 
 
-def decode_for(connection: int, seconds: float, more: float) -> None:
-    """Decodes for the parent process until it closes a `Connection`: bytes, then the most pixels.
-
-    The system ends this process when a picture takes more processor time than `seconds`, and
-    `more` per pixel; nothing of Python is asked, so it works inside of Pillow too.
-    """
+def decode_for(connection: int, seconds: float, more: float, max_pixels: int) -> None:
+    """Decodes pictures for the parent process, which sends their bytes by a `Connection`. A picture
+    that takes more processor time than `seconds`, and `more` per pixel, ends this process."""
+    # The system does, and nothing of Python is asked, so it works inside of Pillow too.
     from multiprocessing.connection import Connection
 
     parent = Connection(connection)
@@ -337,12 +314,11 @@ def decode_for(connection: int, seconds: float, more: float) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (held + _MEMORY, held + _MEMORY))
     with contextlib.suppress(EOFError, OSError):  # the parent has ended
         while True:
-            contents, max_pixels = parent.recv_bytes(), int(parent.recv_bytes())
+            contents = parent.recv_bytes()
             signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
                 image = opened(contents, max_pixels)
-                for_all = seconds + more * image.width * image.height
-                signal.setitimer(signal.ITIMER_PROF, for_all)
+                signal.setitimer(signal.ITIMER_PROF, seconds + more * math.prod(image.size))
                 pixels = decoded(image, max_pixels)
                 said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
             except (InputError, MemoryError) as error:

@@ -14,10 +14,8 @@ RESIZES = ("crop", "stretch")
 
 
 def decode(contents: Tensor) -> tf.Tensor:
-    """The bytes of a picture to uint8 `(height, width, 3)` by `decoding.decoded`, in a graph too.
-
-    It is for pipelines of this process; `decode_portable` stays within TensorFlow.
-    """
+    """The bytes of a picture to uint8 `(height, width, 3)` by `decoding.decoded`, in a graph of
+    this process too; `decode_portable` stays within TensorFlow."""
     strings = tf.convert_to_tensor(contents, tf.string)
     image = tf.numpy_function(_decoded, [strings], tf.uint8, stateful=False)
     return tf.ensure_shape(image, (None, None, 3))
@@ -29,10 +27,8 @@ def _decoded(contents):
 
 
 def decode_portable(contents: Tensor) -> tf.Tensor:
-    """The bytes of an upright JPEG or PNG by TensorFlow alone, for models that leave Python.
-
-    An EXIF orientation is not read; other formats are refused or read wrongly.
-    """
+    """The bytes of an upright JPEG or PNG by TensorFlow alone, for models that leave Python. An
+    EXIF orientation is not read; other formats are refused or read wrongly."""
     # The accurate transform gives Pillow's pixels; the default is off by one on average.
     image = tf.cond(
         tf.io.is_jpeg(contents),
@@ -48,19 +44,10 @@ def read(path: Tensor) -> tf.Tensor:
 
 
 def resize(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0) -> tf.Tensor:
-    """One picture to a square, float32 `(size, size, 3)` in 0 … 255, with antialiasing.
-
-    Args:
-        image: `(height, width, 3)`.
-        size: the new height and width.
-        mode: `"crop"` keeps the aspect and takes the square in the middle; `"stretch"` keeps
-            everything and not the aspect, as VSE∞ and PCME++ do.
-        crop_fraction: with `"crop"`, the side of that square relative to the shorter side:
-            224 / 256 is "resize to 256, crop 224", as VSE++ and PCME evaluate.
-
-    Raises:
-        ValueError: if the mode is unknown.
-    """
+    """One picture `(height, width, 3)` to a square, float32 `(size, size, 3)` in 0 … 255, with
+    antialiasing: `"crop"` takes the square in the middle, `"stretch"` all of it, as PCME++ does."""
+    # `crop_fraction` is the side of the square relative to the shorter side: 224 / 256 is "resize
+    # to 256, crop 224", as VSE++ and PCME evaluate.
     if mode not in RESIZES:
         raise ValueError(f"`mode` must be one of {RESIZES}; received {mode!r}")
     if mode == "crop":
@@ -76,24 +63,13 @@ def resize(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 
 def prepare(
     contents: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0
 ) -> tf.Tensor:
-    """The bytes of a picture to what an image encoder is fed, uint8 `(size, size, 3)`.
-
-    Training, evaluation, search, the server and the demo feed these pixels.
-
-    Args:
-        contents: a string scalar, the bytes of a file.
-        size, mode, crop_fraction: see `resize`.
-    """
+    """The bytes of a picture to what an image encoder is fed, uint8 `(size, size, 3)`, in training,
+    evaluation, search, the server and the demo; arguments as of `resize`."""
     return fit(decode(contents), size, mode, crop_fraction)
 
 
 def fit(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0) -> tf.Tensor:
-    """A decoded picture to what an image encoder is fed, uint8 `(size, size, 3)`.
-
-    Args:
-        image: `(height, width, 3)`, see `zoo.files.decoding.decoded`.
-        size, mode, crop_fraction: see `resize`.
-    """
+    """A decoded picture `(height, width, 3)` to what an image encoder is fed, see `prepare`."""
     picture = resize(image, size, mode, crop_fraction)
     # A quarter of float32's bytes: batches are copied several times before the model sees them.
     return tf.cast(tf.round(picture), tf.uint8)
@@ -116,20 +92,10 @@ def cutout(
     fill: Sequence[float] | float = IMAGENET_MEAN,
     shard: tuple[int, int] = (0, 1),
 ) -> tf.Tensor:
-    """Erases a random rectangle of some pictures, or of some feature maps.
-
-    Args:
-        images: `(batch, height, width, channels)`.
-        probability: share of the pictures that lose a rectangle.
-        seed: int64 `(2,)`, see `seeding.step_seed`.
-        area: smallest and largest share of the area.
-        aspect: smallest and largest height / width.
-        fill: what comes in its place, a scalar or one value a channel.
-        shard: see `seeding.uniform`.
-
-    Reference: DeVries and Taylor, "Improved Regularization … with Cutout"; sizes as in Random
-        Erasing (Zhong et al., AAAI 2020), which PCME's code uses under this name.
-    """
+    """Erases, with a probability, a rectangle of each of `(batch, height, width, channels)` of a
+    share in `area` and a height / width in `aspect`; `fill` is a number or one per channel."""
+    # DeVries and Taylor, "Improved Regularization … with Cutout"; sizes as in Random Erasing (Zhong
+    # et al., AAAI 2020), which PCME's code uses under this name.
     rows = images.shape[0]
     draw = uniform(seed, _CUTOUT, rows, 5, shard)
     shares = area[0] + (area[1] - area[0]) * draw[:, 1]
@@ -146,10 +112,7 @@ def erase(
     fill: Sequence[float] | float = IMAGENET_MEAN,
     shard: tuple[int, int] = (0, 1),
 ) -> tf.Tensor:
-    """Erases a rectangle of a given share of every picture's area, of the picture's own shape.
-
-    Used to see uncertainty rise with what is lost.
-    """
+    """Erases a rectangle of a given share of every picture's area, of the picture's own shape."""
     rows = images.shape[0]
     place = uniform(seed, _ERASE, rows, 2, shard)
     return _fill_rectangle(images, tf.fill([rows], float(share)), tf.ones([rows]), place, fill)

@@ -54,6 +54,7 @@ class RunFolder:
         self.metrics_path = self.path / "metrics.json"
         self.history_path = self.path / "history.csv"
         self.model_path = self.path / f"model{MODEL_SUFFIX}"
+        self.probes_path = self.path / "probes.npz"  # `zoo.confidence.Probes`
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
         self.written = Written(self.path)
@@ -82,9 +83,10 @@ class RunFolder:
                 be written.
         """
         run = cls(path)
-        ignore = {*ignore, *_without_identity(settings)}
-        defaults = _defaults(settings)
-        settings = _as_json(settings)
+        fields = dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ()
+        ignore = {*ignore, *(f.name for f in fields if not f.metadata.get("identity", True))}
+        defaults = {field.name: _defaults(field) for field in fields}
+        settings = as_json(settings)  # a tuple and what is read back from the file compare equal
         if run.path.exists() and not run.path.is_dir():
             raise InputError(f"{run.path} is a file; --out must name a folder")
         if run.config_path.exists():
@@ -101,17 +103,17 @@ class RunFolder:
                 with locked(run.path):  # who holds it may be before the first checkpoint
                     run._start(settings, data)
             elif data is not None and "data" not in run.config:  # of an earlier version
-                run.write_json("config.json", {**run.config, "data": data})
+                write_json(run.config_path, {**run.config, "data": data})
         else:
             run.written.check()  # all that is there is of a start that was killed
             run.tidy()
             run.written.claim(*_NAMES)
             run._start(settings, data)
-        for folder in (run.plots, run.checkpoints):
-            try:
+        try:
+            for folder in (run.plots, run.checkpoints):
                 folder.mkdir(exist_ok=True)
-            except OSError as error:
-                raise InputError(f"cannot write {folder}: {error.strerror}") from error
+        except OSError as error:
+            raise InputError(f"cannot write {folder}: {error.strerror}") from error
         return run
 
     @classmethod
@@ -147,10 +149,8 @@ class RunFolder:
     @property
     def config(self) -> dict[str, Any]:
         """The content of `config.json`, whose `settings` are an object."""
-        config = self.read_object("config.json")
-        if not isinstance(config.get("settings"), dict):
-            found = json_kind(config["settings"]) if "settings" in config else "nothing"
-            raise InputError(f"{self.config_path}: expected an object as 'settings', found {found}")
+        config = read_object(self.config_path)
+        self._check(config, "settings")
         return config
 
     @property
@@ -162,28 +162,25 @@ class RunFolder:
     def data(self) -> dict[str, Any]:
         """The description of the data that the run reads, for `zoo.data.open`; an InputError if
         `config.json` has none, as those of version 0.1."""
-        data = self.config.get("data")
-        if data is None:
+        config = self.config
+        if config.get("data") is None:
             raise InputError(
                 f"{self.config_path} does not say what data the run read, as those of version 0.1 "
                 'do not; add a line beside "settings", such as "data": {"loader": "toy_birds", '
                 '"image_size": 64} (docs/data.md lists the loaders and their options)'
             )
-        if not isinstance(data, dict):
-            raise InputError(
-                f"{self.config_path}: expected an object as 'data', found {json_kind(data)}"
-            )
-        return data
+        self._check(config, "data")
+        return config["data"]
 
-    @property
-    def probes_path(self) -> Path:
-        """Where the `zoo.confidence.Probes` are kept, if there are any."""
-        return self.path / "probes.npz"
+    def _check(self, config, key):
+        if not isinstance(config.get(key), dict):
+            found = json_kind(config[key]) if key in config else "nothing"
+            raise InputError(f"{self.config_path}: expected an object as {key!r}, found {found}")
 
     @property
     def metrics(self) -> dict[str, Any] | None:
         """The results, or None while the run is not finished."""
-        return self.read_object("metrics.json") if self.finished else None
+        return read_object(self.metrics_path) if self.finished else None
 
     @property
     def finished(self) -> bool:
@@ -192,7 +189,7 @@ class RunFolder:
 
     def finish(self, metrics: dict[str, Any]) -> None:
         """Writes the results, which marks the run as finished."""
-        self.write_json("metrics.json", metrics)
+        write_json(self.metrics_path, metrics)
 
     def save_model(self, model: Any, name: str = "model") -> Path:
         """Saves a model as `name.keras` and returns its path."""
@@ -200,14 +197,6 @@ class RunFolder:
         with atomic(path) as temporary:
             model.save(temporary)
         return path
-
-    def write_json(self, name: str, value: Any) -> None:
-        """Writes a JSON file into the folder; what is not finite becomes null."""
-        write_json(self.path / name, value)
-
-    def read_object(self, name: str) -> dict[str, Any]:
-        """What a JSON file of the folder holds; an InputError if it is no object."""
-        return read_object(self.path / name)
 
     def __fspath__(self):
         return str(self.path)
@@ -228,7 +217,7 @@ class RunFolder:
             "versions": versions(),
             "hardware": hardware(),
         }
-        self.write_json("config.json", config)
+        write_json(self.config_path, config)
 
     @property
     def _is_trained(self):
@@ -240,11 +229,10 @@ class RunFolder:
     def _differences(self, settings, ignore, defaults):
         """In which settings the run that is here differs, as sentences."""
         before = dict(self.settings)
-        for name in settings.keys() - before.keys():
+        for name in settings.keys() & defaults.keys() - before.keys():
             # A run of a version that did not have a setting yet was what is now the default.
-            known = defaults.get(name, ())
-            if known:
-                before[name] = settings[name] if settings[name] in known else known[0]
+            known = defaults[name]
+            before[name] = settings[name] if settings[name] in known else known[0]
         absent = "not set"
         return [
             f"{name} was {before.get(name, absent)!r} and is now {settings.get(name, absent)!r}"
@@ -253,32 +241,7 @@ class RunFolder:
         ]
 
 
-def _as_json(settings):
-    if dataclasses.is_dataclass(settings):
-        settings = dataclasses.asdict(settings)
-    return as_json(settings)  # a tuple and what is read back from the file compare equal
-
-
-def _defaults(settings):
-    """What each setting is without its flag: its default, on the toy data, in a smoke run."""
-    if not dataclasses.is_dataclass(settings):
-        return {}
-    return {
-        field.name: _as_json(
-            [
-                field.default if field.default is not dataclasses.MISSING else None,
-                *(field.metadata[name] for name in ("toy", "smoke") if name in field.metadata),
-            ]
-        )
-        for field in dataclasses.fields(settings)
-    }
-
-
-def _without_identity(settings):
-    if not dataclasses.is_dataclass(settings):
-        return set()
-    return {
-        field.name
-        for field in dataclasses.fields(settings)
-        if not field.metadata.get("identity", True)
-    }
+def _defaults(field):
+    """What a setting is without its flag: its default, on the toy data, in a smoke run."""
+    default = None if field.default is dataclasses.MISSING else field.default
+    return as_json([default, *(field.metadata[n] for n in ("toy", "smoke") if n in field.metadata)])

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from zoo.errors import InputError
-from zoo.files.text_files import read_text
+from zoo.files.text_files import read_text, refuse
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _OTHERS = (";", "\t", "|", ",")
@@ -26,41 +26,32 @@ def separator_of(path, separator=None):
 def read_header(path, separator=None):
     """The names of the columns of a table, as `read_table` reads it. Raises InputError if the file
     cannot be read, or its first line is no row."""
-    path = Path(path)
-    lines = _lines(path, lambda *_: None)  # the rows' own problems are told by who reads them
-    return next((row for _, row in _rows(path, lines, separator_of(path, separator))), [])
+    path, ignored = Path(path), lambda *_: None  # the rows' own problems are told by who reads them
+    return _header(path, _lines(path, ignored), separator_of(path, separator))
 
 
 def read_table(path, columns, bad=None, separator=None):
     """Yields `(line, values)` of a table whose first line names its columns; tabs mean no quotes.
     `bad(where, why)` is told of bad rows, which else raise InputError."""
-    path = Path(path)
+    path, bad = Path(path), bad or refuse
     separator = separator_of(path, separator)
     lines = _lines(path, bad)
-    header = next((row for _, row in _rows(path, lines, separator)), [])
+    header = _header(path, lines, separator)
     for column in columns:
-        if column not in header:
-            raise InputError(
-                f"{path}:1: expected a column {column!r}, found {header or 'none'}"
-                f"{_hint(header, separator)}"
-            )
-        if header.count(column) > 1:
-            found = header.count(column)
+        if (found := header.count(column)) > 1:
             raise InputError(f"{path}:1: expected one column {column!r}, found {found}")
+        if not found:
+            said = f"found {header or 'none'}{_hint(header, separator)}"
+            raise InputError(f"{path}:1: expected a column {column!r}, {said}")
     places = [header.index(column) for column in columns]
     rows = _rows(path, lines, separator, bad)
     next(rows, None)
     for line, row in rows:
-        if not row:
-            continue
         if len(row) > len(header):
-            where, why = f"{path}:{line}", _too_many(row, header, separator)
-            if bad is None:
-                raise InputError(f"{where}: {why}")
-            bad(where, why)
-            continue
-        cells = [row[place] if place < len(row) else None for place in places]
-        yield line, [None if (c or "").strip().lower() in MISSING else c for c in cells]
+            bad(f"{path}:{line}", _too_many(row, header, separator))
+        elif row:
+            cells = [row[place] if place < len(row) else None for place in places]
+            yield line, [None if (c or "").strip().lower() in MISSING else c for c in cells]
 
 
 def _lines(path, bad):
@@ -68,7 +59,11 @@ def _lines(path, bad):
     return list(io.StringIO(read_text(path, bad), newline=""))
 
 
-def _rows(path, lines, separator, bad=None):
+def _header(path, lines, separator):
+    return next((row for _, row in _rows(path, lines, separator, refuse)), [])
+
+
+def _rows(path, lines, separator, bad):
     """`(number of the last line, fields)` of every row; after a bad one it goes on a line later."""
     # A space may stand before a field's quote, as people write a comma.
     how = {"strict": True, "skipinitialspace": True}
@@ -84,17 +79,10 @@ def _rows(path, lines, separator, bad=None):
                 yield start + done, row
             return
         except csv.Error as error:
-            where, why = f"{path}:{start + done + 1}", _broken(error)
-            if bad is None:
-                raise InputError(f"{where}: {why}") from error
-            bad(where, why)
+            why = "a quote is not closed, or a quote within a text is not written twice"
+            said = str(error) if "field" in str(error) else f"{error}; {why}"
+            bad(f"{path}:{start + done + 1}", said)
             start += done + 1
-
-
-def _broken(error):
-    if "field" in str(error):
-        return str(error)
-    return f"{error}; a quote is not closed, or a quote within a text is not written twice"
 
 
 def _hint(header, separator):

@@ -17,6 +17,11 @@ def existing_folder(path, what="folder"):
     return path
 
 
+def refuse(where, why):
+    """Raises an InputError: what `bad` is of a reader that is given none."""
+    raise InputError(f"{where}: {why}")
+
+
 def read_text(path, bad=None):
     """Text of a UTF-8 file without a byte order mark; `bad(where, why)` is told of other lines,
     which are then empty. Raises InputError if it cannot be read or, without `bad`, decoded."""
@@ -24,16 +29,13 @@ def read_text(path, bad=None):
         data = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path}: expected UTF-8, found UTF-16; save it as UTF-8")
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = len((data[: error.start] + b"x").splitlines())
-        where, why = f"{path}:{line}", f"expected UTF-8, found byte {data[error.start]:#x}"
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError(f"{path}: expected UTF-8, found UTF-16; save it as UTF-8") from None
-        if bad is None:
-            raise InputError(f"{where}: {why}") from None
-    return "".join(_decoded(path, data.removeprefix(codecs.BOM_UTF8), bad))
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join(_decoded(path, data, bad or refuse))
 
 
 def _decoded(path, data, bad):

@@ -78,21 +78,19 @@ def _checked_vectors(path, name, what, *_):
 
 
 def _array(path, name, what, rank):
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
-    if path.suffix == PARQUET:
-        return _parquet(path, name, what)
     try:
         if path.suffix == NPY:
             if name is not None:
-                raise InputError(
-                    f"{path}: a .npy file has one array, which has no name; found {name!r}"
-                )
+                raise InputError(f"{path}: the one array of .npy has no name; found {name!r}")
             return np.load(path, mmap_mode="r", allow_pickle=False)
         if path.suffix == NPZ:
             with np.load(path, allow_pickle=False) as stored:
                 ranks = {key: None if name else stored[key].ndim for key in stored.files}
                 return stored[_chosen(path, name, what, ranks, rank)]
+        if path.suffix == PARQUET:
+            return _parquet(path, name, what)
+        if path.suffix != SAFETENSORS:
+            raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
         from safetensors import safe_open
 
         with safe_open(path, "np") as archive:
@@ -106,19 +104,17 @@ def _array(path, name, what, rank):
             return archive.get_tensor(chosen)
     except InputError:
         raise
-    except Exception as error:  # damage leads NumPy, zipfile and safetensors to a dozen kinds
-        if isinstance(error, ValueError) and _is_pickle(path, str(error)):
+    except Exception as error:  # damage leads NumPy, Arrow and safetensors to a dozen kinds
+        said = getattr(error, "strerror", None) or str(error)
+        marks = ("Object arrays", "Python objects", "pickled")
+        # A damaged archive looks to NumPy as if it were pickled.
+        if any(mark in said for mark in marks[: 3 if path.suffix == NPY else 2]):
             raise InputError(
                 f"{path}: holds Python objects (a pickle), which are refused unread; save plain "
                 "numbers, np.save(path, np.asarray(vectors, np.float32))"
             ) from error
-        raise InputError(f"{path}: not a whole {path.suffix} file ({_first(error)})") from error
-
-
-def _is_pickle(path, message):
-    """Whether NumPy refused Python objects; an archive that is damaged looks the same to it."""
-    of_objects = "Object arrays" in message or "Python objects" in message
-    return of_objects or ("pickled" in message and path.suffix == NPY)
+        first = said.split("\n")[0]
+        raise InputError(f"{path}: not a whole {path.suffix} file ({first})") from error
 
 
 def _chosen(path, name, what, ranks, rank):
@@ -138,28 +134,19 @@ def _chosen(path, name, what, ranks, rank):
 
 
 def _parquet(path, name, what):
-    parquet, arrow = require("pyarrow.parquet", "datasets"), require("pyarrow", "datasets")
-    try:
-        schema = parquet.read_schema(path)
-        lists = arrow.types.is_list, arrow.types.is_fixed_size_list, arrow.types.is_large_list
-        ranks = {field.name: 2 if any(t(field.type) for t in lists) else 1 for field in schema}
-        chosen = _chosen(path, name, what, ranks, None if what is None else 2)
-        column = parquet.read_table(path, columns=[chosen])[chosen]
-        if column.null_count:
-            raise InputError(f"{path}:{chosen}: expected a value in every row, some are missing")
-        if ranks[chosen] == 1:
-            return column.to_numpy()
-        column = column.combine_chunks()
-        column = column.chunk(0) if hasattr(column, "chunk") else column
-        values, rows = column.flatten().to_numpy(zero_copy_only=False), len(column)
-        sizes = np.unique(np.diff(column.offsets.to_numpy())) if hasattr(column, "offsets") else [1]
-    except arrow.ArrowException as error:
-        raise InputError(f"{path}: not a whole .parquet file ({_first(error)})") from error
-    except OSError as error:
-        raise InputError(f"{path}: not a whole .parquet file ({_first(error)})") from error
-    if len(sizes) != 1 or not rows:
+    parquet, compute = (require(f"pyarrow.{part}", "datasets") for part in ("parquet", "compute"))
+    schema = parquet.read_schema(path)
+    ranks = {field.name: 2 if field.type.num_fields else 1 for field in schema}
+    chosen = _chosen(path, name, what, ranks, None if what is None else 2)
+    column = parquet.read_table(path, columns=[chosen])[chosen]
+    if column.null_count:
+        raise InputError(f"{path}:{chosen}: expected a value in every row, some are missing")
+    if ranks[chosen] == 1:
+        return column.to_numpy()
+    sizes = np.unique(compute.list_value_length(column).to_numpy())
+    if len(sizes) != 1:
         raise InputError(f"{path}:{chosen}: expected lists of one length, found {list(sizes)}")
-    return values.reshape(rows, -1)
+    return compute.list_flatten(column).to_numpy().reshape(len(column), -1)
 
 
 def _blocks(array):
@@ -174,7 +161,3 @@ def _version(path):
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     return found.st_size, found.st_mtime_ns
-
-
-def _first(error):
-    return (getattr(error, "strerror", None) or str(error)).split("\n")[0]

@@ -305,7 +305,7 @@ def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
         return presets[str(name)]
     folder = RunFolder(name)
     has_card = (folder.path / CARD_FILE).is_file() and not folder.is_run
-    return folder.read_object(CARD_FILE) if has_card else None
+    return read_object(folder.path / CARD_FILE) if has_card else None
 
 
 def shown_pictures(model: DualEncoder, name: str | os.PathLike | None) -> dict[str, Any]:
