@@ -42,6 +42,7 @@ from zoo.cli.bounds import (
     check_run,
     check_source,
 )
+from zoo.cli.public import public_models, table
 from zoo.errors import InputError
 
 _EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
@@ -51,6 +52,9 @@ _MOVED = "new model path, if it has moved since `build`"
 
 def main(argv=None):
     options = parse(argv)
+    if options.command == "models":
+        print(json.dumps(public_models()) if options.json else table())
+        return
     with naming("--model", options.model):
         _look(options)
     if options.command not in ("query", "serve"):  # which may do without Keras
@@ -151,6 +155,8 @@ def parser():
         "--max-uncertainty", type=float, help="leave out items with a larger uncertainty"
     )
     find.add_argument("--model", help=_MOVED)
+    known = commands.add_parser("models", help="public models: size, published R@1, licence")
+    known.add_argument("--json", action="store_true", help="print one JSON array")
     serve = commands.add_parser("serve", help="answer programs over HTTP, JSON in and out")
     serve.add_argument("folder", type=Path, help="folder that `build` wrote")
     serve.add_argument(

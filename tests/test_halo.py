@@ -1,6 +1,7 @@
 """The console command: which command line a subcommand is, and what it says of a wrong one."""
 
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -11,8 +12,9 @@ import pytest
 import halo_zoo as halo
 import zoo
 from halo_zoo import recipes
+from halo_zoo.search import main as search
 from zoo import similarities
-from zoo.cli import bounds
+from zoo.cli import bounds, public
 from zoo.embeddings import GAUSSIAN, POINT, SET
 from zoo.similarities import by_name
 
@@ -134,3 +136,23 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(argv, says, capsys):
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ")
     assert says in error
+
+
+def test_public_models_are_told_as_their_page_tells_them(capsys):
+    assert public.table(in_markdown=True) in (ROOT / "docs/models/hosted.md").read_text("utf-8")
+    search(["models", "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    search(["models"])
+    told = capsys.readouterr().out
+    assert all(row["name"] in told and row["source"] in told for row in rows)
+    for row in rows:  # no figure without the page that it is from
+        assert bool(row["source"]) == bool(row["coco_t2i"])
+
+
+def test_the_names_and_sizes_of_public_models_are_those_of_kerashub():
+    models = pytest.importorskip("keras_hub").models
+    families = models.CLIPBackbone, models.SigLIPBackbone, models.MetaCLIP2Backbone
+    known = {name: facts for one in families for name, facts in one.presets.items()}
+    for row in public.public_models():
+        if "://" not in row["name"]:
+            assert int(row["parameters"]) == round(known[row["name"]]["metadata"]["params"] / 1e6)
