@@ -50,11 +50,16 @@ class Captioned:
     texts: Sequence[str]
     sentences: np.ndarray
     similarity: Any
-    encode: Callable[[list[str]], dict[str, np.ndarray]]
+    encode: Callable[[list[str]], dict[str, np.ndarray]] | None  # None: no short questions
     name: str = "captioned photos"
     reference: dict[str, dict[str, np.ndarray]] | None = None
     sentences_of: Callable[[list[str]], np.ndarray] = sentence_vectors
     near: Bank | None = None  # captioned photos behind the second opinion, such as of training
+    relevance: np.ndarray | None = None  # (M, N) in [0, 1], what fits, where other captions tell
+    # Whether hubs are corrected by the questions of every second photo, and the others tell what
+    # fits then: of few photos the questions that lower an item must not be those that ask.
+    apart: bool = False
+    bank: dict[str, dict[str, np.ndarray]] | None = None  # by direction, of other photos
 
 
 class Labelled(NamedTuple):
@@ -79,7 +84,7 @@ def learn_fits(
     short questions beside the captions' words."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)
-    if count < LEAST or np.median(captions) < 2:
+    if count < LEAST or (np.median(captions) < 2 and captioned.relevance is None):
         raise ValueError(
             f"what else fits is learnt from at least {LEAST} photos with several captions each; "
             f"received {count} photos with {np.median(captions):.0f}"
@@ -90,6 +95,8 @@ def learn_fits(
     found = {}
     for direction in ("t2i", "i2t"):
         found[direction] = _Learner(captioned, direction, bank, rng, matrices, labelled).fits()
+    if captioned.apart:
+        captioned, matrices = _apart(captioned, matrices)
     for direction in ("t2i", "i2t"):
         learner = _Learner(captioned, direction, bank, rng, matrices, labelled)
         if learner.correct():
@@ -125,7 +132,31 @@ def _matrices(captioned):
     scores = scores_over(captioned.images, captioned.captions, captioned.similarity, "images")
     own = owners[:, None] == np.arange(count)
     rows, scale = np.arange(len(owners)), score_scale(scores, own)
-    return scores, relevance(captioned.sentences, rows, owners, count, scores, scale), own, scale
+    fit = captioned.relevance
+    if fit is None:
+        fit = relevance(captioned.sentences, rows, owners, count, scores, scale)
+    return scores, fit, own, scale
+
+
+def _apart(captioned, matrices):
+    """The photos whose questions correct no hubs, with those that do, and what is known of them."""
+    asks = np.arange(length(captioned.images)) % 2 == 1
+    rows, other = (np.flatnonzero(asks[captioned.owners] == which) for which in (True, False))
+    photos = np.flatnonzero(asks)
+    part = dataclasses.replace(
+        captioned,
+        images=take(captioned.images, photos),
+        captions=take(captioned.captions, rows),
+        owners=np.searchsorted(photos, captioned.owners[rows]),
+        texts=[captioned.texts[row] for row in rows],
+        sentences=None if captioned.sentences is None else captioned.sentences[rows],
+        bank={
+            "t2i": take(captioned.captions, other),
+            "i2t": take(captioned.images, np.flatnonzero(~asks)),
+        },
+    )
+    *tables, scale = matrices
+    return part, (*(one[np.ix_(rows, photos)] for one in tables), scale)
 
 
 class _Learner:
@@ -170,7 +201,8 @@ class _Learner:
         self.shifts = hubs.shifts(self.items, score, left_out)
         self.hubs = _OwnLeftOut(hubs, self.items, left_out)
         self.scores = self.scores + self.shifts
-        return Gain.of(self._finds_own(), before).pays
+        # Of a few photos no test is sure; the gallery's own decides then.
+        return self.captioned.bank is not None or Gain.of(self._finds_own(), before).pays
 
     def _finds_own(self):
         """Whether each question's first item is its own, `(Q,)`."""
@@ -179,6 +211,9 @@ class _Learner:
     def _bank(self):
         """The questions that travel with the model, with the `photo` of each."""
         captioned, is_t2i = self.captioned, self.direction == "t2i"
+        if captioned.bank is not None:
+            bank = captioned.bank[self.direction]
+            return {**bank, "photo": np.full(length(bank), -1)}
         every = captioned.captions if is_t2i else captioned.images
         photo = captioned.owners if is_t2i else np.arange(length(captioned.images))
         if captioned.reference is None:
@@ -193,17 +228,22 @@ class _Learner:
         draws = self._draws(found)
         if not draws:
             return found
-        second = {
-            kind: self._opinion(kind, [(one.table, one.fit) for one in draws], columns)
-            for kind, columns in ((fitting.FIRST, slice(0, 1)), (fitting.LATER, slice(1, None)))
-        }
-        said = []
-        for one in draws:
-            parts = [second[kind].probability(fitting.read_by(kind, one.table)) for kind in second]
-            said.append(np.concatenate([parts[0][:, :1], parts[1][:, 1:]], axis=1))
-        firsts = [one[part.present, 0] for one, part in zip(said, draws, strict=True)]
-        below = {fitting.FIRST: float(np.quantile(np.concatenate(firsts), ABSENCE))}
-        if self.direction == "t2i":
+        second, below, said = {}, {}, [one.plain for one in draws]
+        if len({one.photos for one in draws}) > 1:  # of one size nothing is learnt for others
+            second = {
+                kind: self._opinion(kind, [(one.table, one.fit) for one in draws], columns)
+                for kind, columns in ((fitting.FIRST, slice(0, 1)), (fitting.LATER, slice(1, None)))
+            }
+            said = []
+            for draw in draws:
+                read = [
+                    one.probability(fitting.read_by(kind, draw.table))
+                    for kind, one in second.items()
+                ]
+                said.append(np.concatenate([read[0][:, :1], read[1][:, 1:]], axis=1))
+            firsts = [one[part.present, 0] for one, part in zip(said, draws, strict=True)]
+            below[fitting.FIRST] = float(np.quantile(np.concatenate(firsts), ABSENCE))
+        if self.direction == "t2i" and self.captioned.encode is not None:
             short, lowest = self._short(found)
             if short is not None:
                 second[fitting.SHORT], below[fitting.SHORT] = short, lowest
@@ -374,7 +414,7 @@ class _Learner:
             said = said._replace(near=near)
         table = fitting.opinion_features(plain, scores, scores.top, said)
         true = np.take_along_axis(fit, best, axis=1)
-        return _Draw(len(inside), len(chosen), table, true, keep.all(axis=1))
+        return _Draw(len(inside), len(chosen), table, plain, true, keep.all(axis=1))
 
     @property
     def _side(self):
@@ -388,12 +428,13 @@ class _Learner:
 
 
 class _Draw(NamedTuple):
-    """Questions asked over a gallery: what the second opinion reads, what fits, and of which
-    questions nothing was taken out."""
+    """Questions asked over a gallery: what the second opinion reads, P by the scores alone, what
+    fits, and of which questions nothing was taken out."""
 
     photos: int
     items: int
     table: dict[str, np.ndarray]
+    plain: np.ndarray
     fit: np.ndarray
     present: np.ndarray
 

@@ -17,7 +17,7 @@ from zoo.data.loaders import packaged_photos
 from zoo.errors import InputError, require
 from zoo.evaluation import probes_of
 from zoo.evaluation.gallery import MOST_ITEMS
-from zoo.evaluation.probes import with_own
+from zoo.evaluation.probes import general_probes, with_own
 from zoo.files.atomic import write_text
 from zoo.files.folders import counted
 from zoo.files.json_files import read_object
@@ -221,6 +221,8 @@ def _index(options, written, parts, made=None, model=None):
         found = _pairs(options)
         print(found.recognised)
         probes = with_own(model, found, probes)
+    elif probes is None:
+        probes = general_probes(model)
     try:
         few = lambda: from_parts.sample(parts, MOST_ITEMS)  # noqa: E731
         bank, gain = bank_of(HUBS[options.correct_hubs], few, similarity, side, probes)
