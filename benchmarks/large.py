@@ -9,7 +9,6 @@ leaves out larger galleries. Recall@10 is against the exact CSD.
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report
+from benchmarks.timing import peak_bytes
 from zoo.search.scoring import Portable
 
 SEED, K, QUESTIONS, CLUSTERS, UNDERLYING = 0, 10, 200, 1000, 32
@@ -185,7 +185,7 @@ def _some(embedding, start, stop):
 
 def _peak():
     """Most memory of this process so far, in GiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return peak_bytes() / 2**30
 
 
 if __name__ == "__main__":

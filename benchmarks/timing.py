@@ -141,7 +141,7 @@ def _resident_bytes():
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize()
-    return _peak_bytes()
+    return peak_bytes()
 
 
 def _reset_peak():
@@ -157,7 +157,8 @@ def children_cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def _peak_bytes():
+def peak_bytes():
+    """Most memory of this process so far; Linux' ru_maxrss holds also what its parent had."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():
@@ -174,7 +175,7 @@ def _child(target, arguments):
     _reset_peak()
     before = _resident_bytes()
     _wait(counted())
-    print(json.dumps({"peak_bytes": _peak_bytes() - before}))
+    print(json.dumps({"peak_bytes": peak_bytes() - before}))
 
 
 if __name__ == "__main__":
