@@ -41,7 +41,6 @@ def test_a_new_run_then_the_same_run_then_another(tmp_path):
     with pytest.raises(InputError, match=r"epochs was 3 and is now 4.*--out") as caught:
         RunFolder.open(folder, replace(Settings(), epochs=4))
     assert "sizes" not in str(caught.value)
-    RunFolder.open(folder, replace(Settings(), epochs=4), ignore=["epochs"])
 
 
 def test_settings_may_change_until_something_is_trained(tmp_path):

@@ -44,21 +44,17 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 _CHANNELS = (1, 3, 4)
-# Formats that people have and that are named when refused: first bytes, where they lie, name.
-_OTHERS = (
-    (b"II*\0", 0, "TIFF"),
-    (b"MM\0*", 0, "TIFF"),
-    (b"ftyphe", 4, "HEIC"),
-    (b"ftypmsf1", 4, "HEIC"),
-    (b"\xff\x0a", 0, "JPEG XL"),
-    (b"\x00\x00\x00\x0cJXL ", 0, "JPEG XL"),
-    (b"ftypmif1", 4, "HEIC"),
-    (b"ftypavif", 4, "AVIF"),
-    (b"\x00\x00\x00\x0cjP", 0, "JPEG 2000"),
-    (b"%PDF", 0, "PDF"),
-    (b"%!PS", 0, "PostScript"),
-    (b"8BPS", 0, "PSD"),
-)
+# Formats that people have and that are named when refused, by bytes at the start or four later.
+_OTHERS = {
+    "TIFF": (b"II*\0", b"MM\0*"),
+    "HEIC": (b"ftyphe", b"ftypmsf1", b"ftypmif1"),
+    "AVIF": (b"ftypavif",),
+    "JPEG XL": (b"\xff\x0a", b"\x00\x00\x00\x0cJXL "),
+    "JPEG 2000": (b"\x00\x00\x00\x0cjP",),
+    "PDF": (b"%PDF",),
+    "PostScript": (b"%!PS",),
+    "PSD": (b"8BPS",),
+}
 _MEMORY = 2**30  # bytes of a process that decodes for strangers
 RESIZING = {"resize": "crop", "crop_fraction": 1.0}  # options of all pictures, their defaults
 
@@ -96,7 +92,8 @@ def opened(contents: bytes, max_pixels: int = MAX_PIXELS) -> Image.Image:
     except Image.DecompressionBombError as error:
         raise InputError(f"more than the {max_pixels:,} pixels allowed") from error
     except Image.UnidentifiedImageError as error:
-        other = next((kind for mark, at, kind in _OTHERS if contents.startswith(mark, at)), None)
+        is_of = lambda marks: contents.startswith(marks) or contents.startswith(marks, 4)  # noqa: E731
+        other = next((kind for kind, marks in _OTHERS.items() if is_of(marks)), None)
         expected = f"expected one of {', '.join(FORMATS)}, found {other}"
         raise InputError("not an image" if other is None else expected) from error
     except Exception as error:  # Pillow's plugins raise whatever damage leads them to

@@ -10,6 +10,7 @@ from zoo.files.decoding import IMAGENET_MEAN, decoded
 from zoo.files.seeding import uniform
 
 _FLIP, _CUTOUT, _ERASE = 2, 3, 4  # 1 is that of random crops
+_AREA, _ASPECT = (0.02, 1 / 3), (0.3, 1 / 0.3)  # of `cutout`
 RESIZES = ("crop", "stretch")
 
 
@@ -87,19 +88,17 @@ def cutout(
     images: Tensor,
     probability: float,
     seed: Tensor,
-    area: tuple[float, float] = (0.02, 1 / 3),
-    aspect: tuple[float, float] = (0.3, 1 / 0.3),
     fill: Sequence[float] | float = IMAGENET_MEAN,
     shard: tuple[int, int] = (0, 1),
 ) -> tf.Tensor:
-    """Erases, with a probability, a rectangle of each of `(batch, height, width, channels)` of a
-    share in `area` and a height / width in `aspect`; `fill` is a number or one per channel."""
+    """Erases, with a probability, a rectangle of 2 % to a third of each of `(batch, height, width,
+    channels)`, its sides 0.3 to 3.3 to one; `fill` is a number or one per channel."""
     # DeVries and Taylor, "Improved Regularization … with Cutout"; sizes as in Random Erasing (Zhong
     # et al., AAAI 2020), which PCME's code uses under this name.
     rows = images.shape[0]
     draw = uniform(seed, _CUTOUT, rows, 5, shard)
-    shares = area[0] + (area[1] - area[0]) * draw[:, 1]
-    low, high = math.log(aspect[0]), math.log(aspect[1])
+    shares = _AREA[0] + (_AREA[1] - _AREA[0]) * draw[:, 1]
+    low, high = math.log(_ASPECT[0]), math.log(_ASPECT[1])
     aspects = tf.exp(low + (high - low) * draw[:, 2])
     shares = tf.where(draw[:, 0] < probability, shares, 0.0)
     return _fill_rectangle(images, shares, aspects, draw[:, 3:], fill)

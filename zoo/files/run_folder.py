@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,6 @@ class RunFolder:
         cls,
         path: str | os.PathLike,
         settings: Any,
-        ignore: Iterable[str] = (),
         data: dict[str, Any] | None = None,
     ) -> "RunFolder":
         """Starts a run in an empty or new folder, or resumes the same run.
@@ -73,9 +71,8 @@ class RunFolder:
 
         Args:
             path: the folder.
-            settings: the recipe's settings, a dataclass or a dict of JSON values.
-            ignore: names of settings in which one run may differ between its starts; for a
-                dataclass also the fields declared with `setting(..., identity=False)`.
+            settings: the recipe's settings, a dict of JSON values or a dataclass; in fields of
+                `setting(..., identity=False)` one run may differ between its starts.
             data: what the run reads, a description for `zoo.data.open`.
 
         Raises:
@@ -84,7 +81,7 @@ class RunFolder:
         """
         run = cls(path)
         fields = dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ()
-        ignore = {*ignore, *(f.name for f in fields if not f.metadata.get("identity", True))}
+        ignore = {field.name for field in fields if not field.metadata.get("identity", True)}
         defaults = {field.name: _defaults(field) for field in fields}
         settings = as_json(settings)  # a tuple and what is read back from the file compare equal
         if run.path.exists() and not run.path.is_dir():

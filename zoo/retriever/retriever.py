@@ -39,6 +39,7 @@ from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.search import Hub, Index, built, hubness, hubs, scoring
 from zoo.search.columns import whole_ids
+from zoo.search.hubness import taken_by_few
 from zoo.search.storage import MANIFEST
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it
@@ -207,7 +208,9 @@ class Retriever:
                 if part is None or part.probes is not self.probes:
                     part = self.over(self.index.part(ids), self._names)
                 self._parts[key] = part  # the latest is last
-                while len(self._parts) > 1 and _are_many(self._parts.values()):
+                while len(self._parts) > PARTS or (
+                    len(self._parts) > 1 and sum(map(len, self._parts.values())) > PART_ITEMS
+                ):
                     del self._parts[next(iter(self._parts))]
         return part
 
@@ -540,8 +543,7 @@ class Retriever:
         """`((scores, ids), judgements)`: of each question the best k, at least, and what to
         believe."""
         if max_uncertainty is not None:
-            why_not = "nothing is known of a part of the gallery"
-            judge = Judge(why_not=why_not, known=self._known(), noun=_NOUNS[self.side])
+            judge = self._unjudged("nothing is known of a part of the gallery")
         elif side == self.side:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
         else:
@@ -552,27 +554,21 @@ class Retriever:
             found = self.index.search(queries, depth, max_uncertainty)
         if judge.confidence is None:
             return found, judge(None, None, self.facts(queries, texts, judge), length(queries))
-        judgements = [None] * length(queries)  # of each alone: what others find does not matter
-        is_few = np.isnan(found[0][:, :DEPTH]).any(axis=1)
-        why_not = f"the search found fewer than {DEPTH} items: raise `candidates`"
-        other = Judge(why_not=why_not, known=judge.known, noun=judge.noun)
-        for one, rows in ((judge, np.flatnonzero(~is_few)), (other, np.flatnonzero(is_few))):
-            if len(rows):
-                said = self._judged_by(one, queries, texts, found, k, rows)
-                for row, judgement in zip(rows, said, strict=True):
-                    judgements[row] = judgement
-        return found, judgements
-
-    def _judged_by(self, judge, queries, texts, found, k, rows):
-        """The judgements of some of the questions."""
-        queries, texts = take(queries, rows), texts and [texts[row] for row in rows]
-        scores, ids = (part[rows] for part in found)
-        if judge.confidence is None:
-            return judge(None, None, self.facts(queries, texts, judge), len(rows))
+        scores, ids = found
+        is_few = np.isnan(scores[:, :DEPTH]).any(axis=1)
+        if len(is_few) > 1 and is_few.any():  # of each alone: what others find does not matter
+            alone = [
+                self._found(take(queries, [row]), side, texts and [texts[row]], k)[1][0]
+                for row in range(len(is_few))
+            ]
+            return found, alone
+        if is_few.any():
+            judge = self._unjudged(f"the search found fewer than {DEPTH}: raise `candidates`")
+            return found, judge(None, None, self.facts(queries, texts, judge), 1)
         facts = self.facts(queries, texts, judge, ids)
         shown = scoring.sign(self.index.similarity) * scores
         shown = np.nan_to_num(shown, nan=float(np.finfo(np.float32).min))
-        return judge(self.index.scores_of(queries, scores, ids, judge.copies), shown, facts)
+        return found, judge(self.index.scores_of(queries, scores, ids, judge.copies), shown, facts)
 
     def facts(
         self,
@@ -584,12 +580,12 @@ class Retriever:
         """What a judge asks about questions, a dict of arrays, beside their scores; `texts` is what
         was embedded, or None for pictures, and `ids` `(Q, k)` what was found."""
         means, middle = coordinates(queries), centres(queries)
-        asked, fits, near = Asked(means=means), judge.fits, None if ids is None else self.near
+        asked, fits = Asked(means=means), judge.fits
         if texts is None:
             return asked
         if fits is not None and SHORT in fits.second:  # it has learnt of words
             asked = asked._replace(prior=priors(texts, packaged_bank()))
-        if fits is not None and near is not None:
+        if fits is not None and ids is not None and (near := self.near) is not None:
             places = np.maximum(self.index.places(ids), 0)  # of what was not found any
             asked = asked._replace(near=near.of(self.probes.bank, middle, texts, places))
         if self.reader is None:
@@ -653,25 +649,26 @@ class Retriever:
 
     def _embedded(self, items, side):
         """`(embeddings, names or None, paths)` of items."""
-        if isinstance(items, (str, os.PathLike)):
+        is_list = isinstance(items, (list, tuple))
+        if isinstance(items, (str, os.PathLike)) or (
+            is_list and all(isinstance(item, (str, os.PathLike)) for item in items)
+        ):
+            if is_list and not items:
+                raise ValueError("`items` must hold at least one item; received none")
+            if is_list and side == "captions":
+                return self.tower("captions").of_texts(items), [str(one) for one in items], []
             from zoo.collection import pictures
 
             found = pictures(items)
             return self.tower("images").of_files(found.values), found.names, found.values
-        if isinstance(items, (list, tuple)) and all(
-            isinstance(item, (str, os.PathLike)) for item in items
-        ):
-            if not items:
-                raise ValueError("`items` must hold at least one item; received none")
-            if side == "captions":
-                return self.tower("captions").of_texts(items), [str(one) for one in items], []
-            return self.tower("images").of_files(items), [str(item) for item in items], list(items)
         if getattr(items, "ndim", 0) == 4:
             return self.tower("images").of_files(np.asarray(items)), None, []
         return as_arrays(items, "items"), None, []
 
-    def _known(self):
-        return None if self.probes is None else self.probes.known.get(direction_of(self.side))
+    def _unjudged(self, why_not, at_chance=False):
+        known = None if self.probes is None else self.probes.known.get(direction_of(self.side))
+        more = {"at_chance": at_chance, "noun": _NOUNS[self.side]}
+        return Judge(why_not=why_not, known=known, **more)
 
     def _general(self):
         """The probes, else those of the package's photos, which are encoded then."""
@@ -689,12 +686,7 @@ class Retriever:
         try:
             confidence = self.probes.calibrate(self.index)
         except ValueError as error:
-            return Judge(
-                why_not=str(error),
-                at_chance=isinstance(error, AtChanceError),
-                known=self._known(),
-                noun=_NOUNS[self.side],
-            )
+            return self._unjudged(str(error), isinstance(error, AtChanceError))
         return self._judge_of(confidence)
 
     def _judge_of(self, confidence):
@@ -727,25 +719,25 @@ class Retriever:
     def hubs(self) -> list[Hub]:
         """The items that answer an implausible share of the probes' questions, see
         `zoo.search.hubs`; none without probes that fit the index."""
-        if self.probes is None:
-            return []
-        try:
-            return hubs(self.index, self.probes.questions(self.side))
-        except ValueError:  # an index of another similarity
-            return []
+        return self._of_questions(hubs) or []
 
     def crowding(self) -> str | None:
         """A sentence where a few items are the first answer to many of the probes' questions, of
         which none alone need be a hub; else None."""
-        if self.probes is None or len(self.index) < hubness.LEAST:
+        found = None if len(self.index) < hubness.LEAST else self._of_questions(taken_by_few)
+        if found is None or found[1] <= hubness.MUCH:
+            return None
+        return (
+            f"{found[0]:,} of {len(self.index):,} items are first for {found[1]:.0%} of the probes"
+        )
+
+    def _of_questions(self, found):
+        if self.probes is None:
             return None
         try:
-            few, share = hubness.taken_by_few(self.index, self.probes.questions(self.side))
+            return found(self.index, self.probes.questions(self.side))
         except ValueError:  # an index of another similarity
             return None
-        if share <= hubness.MUCH:
-            return None
-        return f"{few:,} of {len(self.index):,} items are first for {share:.0%} of the probes"
 
     def _hub_note(self):
         found = self.hubs()
@@ -774,10 +766,6 @@ class Retriever:
 
 def _opened(model, folder, setup):
     return opened(built.model_of(folder, setup) if model is None else model)
-
-
-def _are_many(parts):
-    return len(parts) > PARTS or sum(map(len, parts)) > PART_ITEMS
 
 
 def _notes(*sentences):

@@ -1,20 +1,10 @@
 """Answers for programs: a gallery behind HTTP, JSON in and out (`halo search serve`).
 
-| request | answer |
-|---|---|
-| `POST /ask` with `{"question": TEXT, "k": 10}` | an answer, the keys of `Answer.to_dict` |
-| `POST /ask` with `{"questions": [TEXT, …], "k": 10}` | `{"answers": [an answer, …]}` |
-| the same with `"all": true` (`by`, `offset`) | a page of all that fits |
-| the same with `"among": [ID or NAME, …]` or a pattern of names | asks this part of the gallery |
-| `POST /ask` with `{"image": BASE64}` | what answers a picture, for a gallery of captions |
-| `GET /health` | `{"status": "ok", …}` |
-| `GET /` | a page on this, with a client, made of the schema; `GET /openapi.json` the schema |
-
-What is wrong with a request is `{"error": a sentence}`: 413 for too large a body, 415 for another
-type than JSON, 422 for what cannot be asked, 503 where too many pictures wait. uvicorn bounds the
-connections and the headers, Starlette the names of the server; neither bounds how long a request
-may take to come, which a proxy has to do (SECURITY.md). Questions that come together are asked
-together; pictures are decoded one at a time.
+`Question` is what may be asked, docs/serving.md and `GET /` what is answered. What is wrong is
+`{"error": a sentence}`: 413 for too large a body, 415 for another type than JSON, 422 for what
+cannot be asked, 503 where too many pictures wait. uvicorn bounds the connections and the headers,
+Starlette the names of the server; neither bounds how long a request may take to come, which a proxy
+has to do (SECURITY.md). Questions that come together are asked together.
 """
 
 import asyncio

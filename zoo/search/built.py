@@ -102,8 +102,7 @@ def model_of(out: Path, setup: dict[str, Any]) -> str:
 
 def fresh(written: Written, stem: str) -> Path:
     """A new folder that the manifest lists: `stem`, `stem-2` and so on. It does not exist yet."""
-    number = 2
-    name = stem
+    name, number = stem, 2
     while name in written.names:
         name, number = f"{stem}-{number}", number + 1
     written.claim(name)
