@@ -9,6 +9,7 @@ from export.saved_model import TOLERANCE, writing
 from zoo.data.text.twin import tokenizer_of
 from zoo.errors import InputError
 from zoo.files.atomic import atomic_folder, write_text
+from zoo.files.piece_tokenizer import PieceTokenizer
 from zoo.models.frozen import frozen, towers_of, write_onnx
 from zoo.retriever.stored_towers import open_onnx
 
@@ -103,7 +104,8 @@ def _write_client(folder, model, towers):
     """Writes `client.py` and, where the package can read it, the tokenizer, whose name it
     returns."""
     written = None
-    if "captions" in towers and (made := tokenizer_of(model.tokenizer)) is not None:
+    made = tokenizer_of(model.tokenizer) if "captions" in towers else None
+    if made is not None and not isinstance(made, PieceTokenizer):
         made.save(str(folder / TOKENIZER))
         written = TOKENIZER
     shape = [size or 1 for size in towers["images"]["input"]]

@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from zoo.errors import require
+from zoo.files.piece_tokenizer import CANONICAL, CLEANINGS, CLIP, LOWER, NOTHING, WEB
 
 # What Python takes for white space, of which RE2's `\s` is a part; within brackets.
 SPACE = r"\s\v\x1c-\x1f\x{85}\pZ"
@@ -14,9 +15,6 @@ SPACE = r"\s\v\x1c-\x1f\x{85}\pZ"
 _CLIP = (
     r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|"
     rf"[^{SPACE}\pL\pN]+)"
-)
-CLIP, LOWER, CANONICAL, WEB, NOTHING = CLEANINGS = (
-    *("clip", "lower", "canonical", "web", "nothing"),
 )
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"  # Python's `string.punctuation`
 
@@ -126,6 +124,11 @@ class HubTokenizer(SubwordTokenizer):
     def vocabulary_size(self) -> int:
         """Number of token ids."""
         return self.tokenizer.vocabulary_size()
+
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """CLIP's words and pieces; none of SentencePiece, as `PieceTokenizer`."""
+        return dict(getattr(self.tokenizer, "vocabulary", {}))
 
     def call(self, inputs):
         try:

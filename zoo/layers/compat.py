@@ -109,6 +109,13 @@ def fetched_file(handle: str, name: str) -> str:
     return require("keras_hub.src.utils.preset_utils", "text").get_file(handle, name)
 
 
+def byte_pairs_of(tokenizer: keras.layers.Layer) -> Any:
+    """A `tokenizers.Tokenizer` with the pieces of a KerasHub tokenizer of byte pairs, which calls
+    one eagerly."""
+    tokenizers = require("tokenizers", extra="search")
+    return tokenizers.Tokenizer.from_str(tokenizer._tokenizer.to_str())
+
+
 def constant_graph(function: Any) -> Any:
     """A TensorFlow concrete function whose variables have become constants."""
     module = importlib.import_module("tensorflow.python.framework.convert_to_constants")

@@ -9,6 +9,7 @@ import tensorflow as tf
 from zoo.errors import InputError, require
 from zoo.layers.compat import all_layers, constant_graph, sound_tf2onnx
 
+TEXTS = ("a red bird", "", "two dogs, and a cat on the beach of an island")
 _MAPPED = 65536  # bytes of a weight
 
 
@@ -36,8 +37,8 @@ class FrozenTower(NamedTuple):
         size = self.spec.shape[0] or 3
         shape = (size, *self.spec.shape[1:])
         if self.side == "captions" and model.tokenizer is not None:
-            texts = ["a red bird", "", "two dogs, and a cat on the beach of an island"] * size
-            return np.asarray(model.tokenizer(tf.constant(texts[:size])))
+            texts = np.resize(TEXTS, size).tolist()
+            return np.asarray(model.tokenizer(tf.constant(texts)))
         top = 255.0 if self.spec.name == "images" and len(shape) == 4 else 1.0
         return np.random.default_rng(0).uniform(0, top, shape).astype("float32")
 

@@ -16,13 +16,13 @@ import numpy as np
 
 from zoo.errors import require
 from zoo.models import Tower
+from zoo.models.frozen import TEXTS
 from zoo.models.presets import preset_folder
 from zoo.models.tower import weights_sha256
 from zoo.retriever.stored_towers import TOKENIZER, VERSION, StoredTower
 
 FILE = "towers.zip"
 TOLERANCE = 1e-4  # to Keras, of values above 1 relative to them
-_TEXTS = ("a red bird", "", "two dogs, and a cat on the beach of an island")
 _FACTS, _EXPECTED = "facts.json", "expected.npz"
 
 
@@ -108,7 +108,7 @@ def _unpacked(path, model, resizing, out):
 def embedded(tower: Any, size: int | None) -> dict[str, np.ndarray]:
     """What a `Tower` or `StoredTower` makes of fixed texts or pictures."""
     if tower.reads == "texts":
-        return tower.of_texts(_TEXTS)
+        return tower.of_texts(TEXTS)
     pixels = np.random.default_rng(0).uniform(0, 255, (2, size, size, 3))
     return tower.of_arrays(pixels.astype(np.float32))
 

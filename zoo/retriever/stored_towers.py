@@ -17,6 +17,7 @@ from zoo.embeddings.arrays import gaussian_uncertainty, joined
 from zoo.errors import InputError, require
 from zoo.files.decoding import decoded, fit
 from zoo.files.folders import TOWERS
+from zoo.files.piece_tokenizer import read_tokenizer
 from zoo.files.written import check_facts, read_sealed
 
 FACTS, TOKENIZER = "towers.json", "tokenizer.json"
@@ -110,11 +111,10 @@ class StoredTower:
         self._forward = open_onnx(folder / facts["file"], read=read)
         self.tokenizer = None
         if self.reads == "texts":
-            tokenizers = require("tokenizers", extra="search")
             path = folder / TOKENIZER
             try:
-                self.tokenizer = tokenizers.Tokenizer.from_buffer(read(path))
-            except (ValueError, TypeError) as error:
+                self.tokenizer = read_tokenizer(read(path))
+            except (ValueError, TypeError, AttributeError) as error:
                 raise InputError(f"{path}: cannot be read: {error}") from error
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from zoo.files.atomic import write_text
 from zoo.files.folders import TOWERS
 from zoo.files.written import Written, check_facts, facts_of, read_sealed, sealed
 from zoo.models import DualEncoder, Tower
-from zoo.models.frozen import frozen, move_weights_out, towers_of, write_onnx
+from zoo.models.frozen import TEXTS, frozen, move_weights_out, towers_of, write_onnx
 from zoo.retriever import packed_towers
 from zoo.retriever.packed_towers import TOLERANCE, differs
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
@@ -79,7 +79,7 @@ def _write(folder, tower):
         twin = tokenizer_of(model.tokenizer)
         if twin is None:
             kind = type(model.tokenizer).__name__
-            raise InputError(f"the package tokenizers has no twin of the model's {kind}")
+            raise InputError(f"no tokenizer without TensorFlow gives the ids of the model's {kind}")
     elif tower.reads == "pictures":
         facts |= dict(zip(("mode", "crop_fraction"), tower.resizing, strict=True))
         facts["size"] = tower.image_size
@@ -93,12 +93,14 @@ def _write(folder, tower):
         # Padded to the longest text of its batch only, a question costs half. Encoders that take
         # one length alone fail in many ways.
         spec = tf.TensorSpec((None, None), one.spec.dtype, one.spec.name)
-        texts = [np.trim_zeros(row, "b")[None] for row in inputs]
+        fill = {"pad_id": getattr(model.tokenizer, "padding", 0), "pad_token": ""}
+        twin.enable_padding(**fill)
+        rows = [np.array([twin.encode_batch([text])[0].ids], np.int32) for text in TEXTS]
         with contextlib.suppress(Exception):
-            why_not = _differs(path, one._replace(spec=spec), texts, expected)
-    if not why_not:
-        twin.enable_padding(pad_id=0, pad_token="")
-    else:
+            why_not = _differs(path, one._replace(spec=spec), rows, expected)
+        if why_not:
+            twin.enable_padding(**fill, length=model.tokenizer.max_words)
+    if why_not:
         why_not = _differs(path, one, [inputs], expected)
     if why_not:
         raise InputError(why_not)

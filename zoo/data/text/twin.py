@@ -1,11 +1,17 @@
-"""Tokenizers of the package `tokenizers` with the ids of ours, for use without TensorFlow."""
+"""Tokenizers with the ids of ours, for use without TensorFlow."""
+
+import base64
 
 import numpy as np
 import tensorflow as tf
 
 from zoo.data.text.bert_tokenizer import END, START, UNKNOWN, BertTokenizer
 from zoo.data.text.captions import WordTokenizer
+from zoo.data.text.clip_tokenizer import ClipTokenizer
+from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import require
+from zoo.files.piece_tokenizer import PieceTokenizer
+from zoo.layers.compat import byte_pairs_of
 
 _SAMPLES = (
     "a red bird",
@@ -13,16 +19,23 @@ _SAMPLES = (
     "Two DOGS, and a cat's toy on the white-sanded beach; un café à Paris ’tis 42!",
     "zzzqx " * 120,
 )
+# A Σ at a word's end, which CLIP lowers as Python does; `tokenizers` takes letters one by one.
+_CASED, _BETWEEN = r"[\p{Lu}\p{Ll}\p{Lt}]", r"[\p{Mn}\p{Me}\p{Cf}\p{Lm}\p{Sk}'’.:·]"
+_LAST_SIGMA = rf"(?<={_CASED}|{_CASED}{_BETWEEN})Σ(?!{_BETWEEN}*{_CASED})"
 
 
 def tokenizer_of(tokenizer):
-    """A `tokenizers.Tokenizer` with the ids of one of ours, or None where there is none: it is
-    compared on awkward captions, and one that gives other ids is not written."""
-    if not isinstance(tokenizer, (WordTokenizer, BertTokenizer)):
+    """A `tokenizers.Tokenizer` with the ids of one of ours, of SentencePiece a `PieceTokenizer`, or
+    None where there is none: it is compared on awkward captions, and one that gives other ids is
+    not written."""
+    make = next((make for kind, make in _MAKERS if isinstance(tokenizer, kind)), None)
+    if make is None:
         return None
-    made = (_of_words if isinstance(tokenizer, WordTokenizer) else _of_pieces)(tokenizer)
-    made.enable_padding(length=tokenizer.max_words, pad_id=0, pad_token="")
-    made.enable_truncation(tokenizer.max_words)
+    made = make(tokenizer)
+    if not isinstance(made, PieceTokenizer):
+        padding = getattr(tokenizer, "padding", 0)
+        made.enable_padding(length=tokenizer.max_words, pad_id=padding, pad_token="")
+        made.enable_truncation(tokenizer.max_words)
     found = np.array([one.ids for one in made.encode_batch(list(_SAMPLES))])
     same = np.array_equal(found, np.asarray(tokenizer(tf.constant(_SAMPLES))))
     return made if same else None
@@ -55,3 +68,44 @@ def _of_pieces(tokenizer):
         special_tokens=[(token, pieces[token]) for token in (START, END)],
     )
     return made
+
+
+def _of_hub(tokenizer):
+    """CLIP's, or SentencePiece's."""
+    hub, most = tokenizer.tokenizer, tokenizer.max_words
+    if hasattr(hub, "merges"):
+        return _of_byte_pairs(tokenizer)
+    library = require("sentencepiece", extra="search")
+    theirs = library.SentencePieceProcessor(model_proto=hub.proto)
+    offset = hub.vocabulary_size() - theirs.vocab_size()  # 1 of MetaCLIP 2, as of XLM-RoBERTa
+    return PieceTokenizer(
+        base64.b64encode(hub.proto).decode("ascii"),
+        tokenizer.cleaning,
+        tokenizer.ends,
+        most,
+        tokenizer.padding,
+        length=most,
+        unknown=int(hub.unk_token_id) if offset else 0,
+        offset=offset,
+    )
+
+
+def _of_byte_pairs(tokenizer):
+    tokenizers = require("tokenizers", extra="search")
+    made, ends = byte_pairs_of(tokenizer.tokenizer), tokenizer.ends
+    normalizers = tokenizers.normalizers
+    last = normalizers.Replace(tokenizers.Regex(_LAST_SIGMA), "ς")
+    made.normalizer = normalizers.Sequence([normalizers.NFC(), last, made.normalizer])
+    start, end = (made.id_to_token(one) for one in ends)
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"{start} $0 {end}", special_tokens=list(zip((start, end), ends, strict=True))
+    )
+    return made
+
+
+_MAKERS = (
+    (WordTokenizer, _of_words),
+    (BertTokenizer, _of_pieces),
+    (ClipTokenizer, _of_byte_pairs),
+    (HubTokenizer, _of_hub),
+)
