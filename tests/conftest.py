@@ -82,6 +82,16 @@ def _packaged_once():
 
 
 @pytest.fixture(scope="session")
+def towers_once():
+    """Four files write the towers of one preset, which takes seconds each."""
+    import quick_models
+
+    with pytest.MonkeyPatch.context() as patch:
+        quick_models.write_once(patch)
+        yield
+
+
+@pytest.fixture(scope="session")
 def forget():
     """A function that gives the memory of forgotten models back when there is much of it.
 

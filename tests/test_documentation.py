@@ -1,4 +1,7 @@
-"""Every line of docs/questions.md and docs/confidence.md, of the README and the notebook runs."""
+"""Every line of docs/questions.md and docs/confidence.md and of the notebook runs.
+
+That of the README: test_first_minutes.py.
+"""
 
 import functools
 import importlib
@@ -25,7 +28,7 @@ NOTEBOOK = json.loads((ROOT / "docs" / "quickstart.ipynb").read_text())
 
 @pytest.fixture
 def photos_once(monkeypatch):
-    """The README, the pages and the notebook ask the same photos."""
+    """The pages and the notebook ask the same photos."""
     of_photos, _ = packaged.built()
 
     def build(model, photos):
@@ -69,15 +72,6 @@ def test_what_is_added_by_a_user_works_everywhere(tmp_path, monkeypatch, capsys)
     texts = ["a red square"]
     expected = names["model"].encode_captions(texts)
     np.testing.assert_allclose(loaded.encode_captions(texts), expected, rtol=1e-6)
-
-
-@pytest.mark.usefixtures("photos_once")
-def test_the_readmes_code_prints_what_it_says(capsys):
-    text = (ROOT / "README.md").read_text()
-    (code,) = CODE.findall(text)
-    (printed,) = re.findall(r"```text\n(.*?)```", text, re.S)
-    exec(compile(code, "README.md", "exec"), {})
-    assert _rounded(capsys.readouterr().out) == _rounded(printed)
 
 
 @pytest.mark.usefixtures("photos_once")

@@ -13,6 +13,7 @@ import zoo
 from demo import sources
 from demo.service import Service
 from halo_zoo.search import main as search
+from studies.opened import some_of
 from zoo import evaluation
 from zoo.confidence.scores import DEPTH
 from zoo.confidence.words import packaged_bank
@@ -134,17 +135,12 @@ def test_the_demo_answers_as_python(photos, tmp_path):
 # Of classes, whose items alone fit.
 
 
-@pytest.fixture(scope="module")
-def birds():
+def test_pictures_that_ask_captions_are_judged_alike():
     model, test = evaluation.open_run("toy_birds_pfe")
+    test = some_of(test, 100)
     encoded = evaluation.encode(model, test.records, test.source)
-    return model, encoded, zoo.Retriever.build(model, encoded.images)
-
-
-def test_pictures_that_ask_captions_are_judged_alike(birds):
-    model, encoded, _ = birds
     captions = zoo.Retriever.build(model, encoded.captions, side="captions")
-    pictures = {name: values[:100] for name, values in encoded.images.items()}
+    pictures = encoded.images
     found = captions.ask([{name: one[row] for name, one in pictures.items()} for row in range(100)])
     confidence = evaluation.calibrated(captions.probes, model.similarity, encoded, "i2t")
     scores = captions.index.query_scores(pictures, copies=confidence.copies)

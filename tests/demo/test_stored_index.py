@@ -29,7 +29,7 @@ def photos(birds, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def index(photos):
+def index(photos, towers_once):
     """An index of photos, built by the command."""
     out = photos.parent / "built"
     search(["build", str(photos), str(out), "--model", MODEL, "--include-training"])
@@ -44,7 +44,7 @@ def words(photos):
 
 
 @pytest.fixture(scope="module")
-def captions(photos, words):
+def captions(photos, words, towers_once):
     """An index of captions."""
     search(["build", str(words), str(photos.parent / "texts"), "--captions", "--model", MODEL])
     return photos.parent / "texts"

@@ -1,9 +1,12 @@
-"""Packaged models read once."""
+"""Packaged models read once, and towers written once."""
+
+import copy
 
 import keras
 import tensorflow as tf
 
 from zoo.models import presets
+from zoo.models.tower import weights_sha256
 
 
 def read_once(patch):
@@ -20,6 +23,27 @@ def read_once(patch):
         return kept[key][0].with_auxiliaries()
 
     patch.setattr(presets, "read_folder", read_folder)
+
+
+def write_once(patch):
+    """Until `patch` is undone, the ONNX towers of a model are what was written first for it."""
+    from tools import preset_towers
+    from zoo.retriever import write_towers
+
+    write, kept = write_towers.write_sides, {}
+
+    def write_sides(folder, model, asking, resizing):
+        key = weights_sha256(model, repr(sorted(resizing.items())))
+        if key not in kept:
+            sides = write(folder, model, asking, resizing)
+            kept[key] = sides, {path.name: path.read_bytes() for path in folder.iterdir()}
+        sides, files = kept[key]
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        return copy.deepcopy(sides)
+
+    for module in (write_towers, preset_towers):
+        patch.setattr(module, "write_sides", write_sides)
 
 
 def _state(model):

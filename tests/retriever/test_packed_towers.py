@@ -15,7 +15,7 @@ TEXTS = ["a red bird", "", "two dogs on a beach, and a boat", "un café " * 30]
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory):
+def packed(towers_once, tmp_path_factory):
     """A preset of birds with its towers, and its model."""
     folder = tmp_path_factory.mktemp("presets") / "birds"
     zoo.save_preset(zoo.from_preset("toy_birds_pfe"), folder, half_precision=True)

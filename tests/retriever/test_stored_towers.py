@@ -40,7 +40,7 @@ halo_zoo.main(sys.argv[1:])
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(towers_once, tmp_path_factory):
     """An index of drawn birds, with its tower."""
     home = tmp_path_factory.mktemp("birds")
     toy_birds.generate(home / "data", seed=3, num_classes=8, images_per_class=6)

@@ -34,13 +34,11 @@ def relevance(
     scores: np.ndarray | None = None,
     scale: tuple[float, float] | None = None,
 ) -> np.ndarray:
-    """How likely each image fits each question, `(Q, N)`, by its captions' words: an oracle.
-
-    A logistic regression of the greatest, second and mean cosine of the question and the image's
-    captions, and of the model's `scores` `(Q, N)`, fitted to people's judgments. `sentences` are
-    vectors of all captions, then of questions that are none; `rows` `(Q,)` of them are asked;
-    `owners` are the captions' images; `scale` the means of scores over strangers and own pairs.
-    """
+    """How likely each image fits each question, `(Q, N)`: a logistic regression, fitted to people's
+    judgments, of the greatest, second and mean cosine of the question and the image's captions, and
+    of the model's `scores` `(Q, N)`. `sentences` are vectors of all captions, then of questions
+    that are none; `rows` `(Q,)` of them are asked; `owners` are the captions' images; `scale` the
+    means of scores over strangers and own pairs."""
     weights = oracle()["captions" if scores is None else "captions and score"]
     has_captions = np.bincount(owners, minlength=num_images) > 0
     found = np.zeros((len(rows), num_images))

@@ -16,26 +16,12 @@ LAST = -1e30
 
 
 def soft_ranks(scores: Tensor, temperature: float, weights: Tensor | None = None) -> Tensor:
-    """R_i = 1 + Σ_{j≠i} w_j sigmoid((u_j − u_i)/τ): the rank with its step made smooth.
-
-    Args:
-        scores: `(queries, items)`, higher is better, float32.
-        temperature: τ, in units of the scores. As τ → 0 the ranks become 1 + the number of better
-            items + half the number of equal ones.
-        weights: `(queries, items)`, how much each item counts, or None for 1. A constant for the
-            gradient, as labels are.
-
-    Returns:
-        float32 `(queries, items)` ranks, the best first, between 1 and the number of items.
-
-    It has a first derivative and no second one.
-
-    Time is O(queries · items²), memory O(queries · items): the pairs are visited block by block,
-    the two of a pair share one tanh, since sigmoid(x) = (1 + tanh(x/2))/2 and tanh is odd, and
-    the gradient visits them again instead of keeping them.
-
-    Reference: Smooth-AP (Brown et al., ECCV 2020) equation 5; DAA (Li et al., NeurIPS 2022).
-    """
+    """Ranks with a first derivative and no second one, of float32 `(queries, items)` scores:
+    R_i = 1 + Σ_{j≠i} w_j sigmoid((u_j − u_i)/τ) (Smooth-AP, equation 5; DAA). The weights are
+    constants for the gradient, as labels are."""
+    # In O(queries · items) memory: the pairs are visited block by block, the two of a pair share
+    # one tanh, since sigmoid(x) = (1 + tanh(x/2))/2 and tanh is odd, and the gradient visits them
+    # again instead of keeping them.
     # Items first, so that a block of them is one piece of memory.
     scaled = ops.transpose(scores) / (2.0 * temperature)
     if weights is None:

@@ -25,20 +25,9 @@ def pooled_encoders(
     caption_pooling=None,
     **head,
 ):
-    """An image and a caption encoder that pool all tokens of their backbones by rank, a pair of
-    Functional models to embeddings.
-
-    Args:
-        image_backbone, caption_backbone, tokenizer, vocabulary_size, word_dim, max_length,
-            image_size, image_weights: see `zoo.models.backbones`.
-        dim: dimension of the embedding (D).
-        drop_rate, drop_varies, seed: share of the image's tokens that a training step leaves out,
-            see `zoo.layers.PooledGaussianHead`. Words are lost by the input pipeline, which can
-            also replace and delete them.
-        caption_pooling: in place of `pooling`, of captions alone.
-        **head: options of `zoo.layers.PooledGaussianHead`, for both towers: `covariance=None`
-            for points, `pooling="mean"`, `log_variance_bias` and so on.
-    """
+    """An image and a caption encoder that pool all tokens of their backbones by rank; `**head` and
+    the dropping, of the image's tokens alone, are options of `zoo.layers.PooledGaussianHead`."""
+    # Words are lost by the input pipeline, which can also replace and delete them.
     images, captions = backbones(
         image_backbone,
         tokenizer,

@@ -86,8 +86,8 @@ class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` with a factor on the learning rate for each variable.
 
     ```python
-    rates = zoo.training.rates_by_depth([model.image_encoder], rate=0.01)
-    model.compile(zoo.training.LayerwiseAdamW(1e-3, rates=rates))
+    # one variable at a hundredth of the rate; `rates_by_depth` names those of whole towers
+    zoo.training.LayerwiseAdamW(1e-3, rates={"image_encoder/head/kernel": 0.01})
     ```
 
     Args:

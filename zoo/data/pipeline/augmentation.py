@@ -21,25 +21,14 @@ _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Which part of a picture a training step sees, stretched to the square of the encoder.
+    """Which part of a picture a training step sees, stretched to the square of the encoder: by one
+    of both ranges of shares, (smallest, largest). As VSE++'s data.py, PCME's _transforms.py and
+    PCME++'s datasets.py; the papers do not say."""
 
-    Exactly one of both is given:
-
-    Attributes:
-        area: smallest and largest share of the picture's area. Width / height is between 3/4 and
-            4/3; of ten draws the first that fits is taken, else the middle. As torchvision's
-            `RandomResizedCrop`, of which VSE++ and PCME take `(0.08, 1.0)`.
-        sides: smallest and largest share of the height, and the same share of the width, so that
-            the part has the shape of the picture, as VSE∞ and PCME++ take `(0.6, 1.0)`.
-
-    Raises:
-        ValueError: if both or none is given, or not 0 < smallest ≤ largest ≤ 1.
-
-    Released code: VSE++'s data.py, PCME's datasets/_transforms.py, PCME++'s pcmepp/datasets.py; the
-    papers do not say.
-    """
-
+    # Of the area, as torchvision's `RandomResizedCrop`: width / height is between 3/4 and 4/3; of
+    # ten draws the first that fits is taken, else the middle. VSE++ and PCME take (0.08, 1.0).
     area: tuple[float, float] | None = None
+    # Of the height, and the same of the width: VSE∞ and PCME++ take (0.6, 1.0).
     sides: tuple[float, float] | None = None
 
     def __post_init__(self):
@@ -101,16 +90,8 @@ class RandomCrop:
 
 
 class Views:
-    """The pictures of some records, then their mirror images, then random parts of them.
-
-    View 0 is the picture as it is, view 1 its mirror image; of the others each is a random part,
-    every other one mirrored. The parts follow from the seed, so that a file of features says what
-    it holds: `resizing` is what the pixels follow from.
-
-    ```python
-    views = Views(zoo.data.sources.Pictures(records, 224), records, count=4)  # 4 N rows
-    ```
-    """
+    """The pictures of some records, then their mirror images, then random parts of them, every
+    other one mirrored. `resizing` is what the pixels follow from, the seed of the parts too."""
 
     def __init__(self, pictures, records, count, crop=None, seed=0):
         self.crop = crop or RandomCrop(area=(0.5, 1.0))
