@@ -85,23 +85,6 @@ def test_joined_probes_are_kept_whole(worlds, tmp_path):
     assert some.general.sum() == 10
 
 
-def test_questions_that_correct_hubs_do_not_tell_how_often_answers_are_right(worlds):
-    index, general, own = worlds
-    joint = general.beside(own.take(np.arange(200, 260), np.arange(200, 260)))
-    bank = joint.questions("images")
-    np.testing.assert_array_equal(bank["mean"], general.questions("images")["mean"])
-    np.testing.assert_array_equal(bank["mean"], joint.captions["mean"][0:300:2])
-    assert len(joint.questions("captions")["mean"]) == 150
-    asked = joint.apart()
-    assert len(asked.images["mean"]) == 150 + 60 == len(asked.captions["mean"])
-    assert asked.general.sum() == 150
-    items = {"mean": np.asarray(own.images["mean"][:200], "float32")}
-    corrected = Index.build(items, "cosine", hubs=bank)
-    assert joint.calibrate(corrected).in_gallery.num_kinds == 210
-    assert joint.calibrate(index).in_gallery.num_kinds == 360
-    assert own.apart() is own
-
-
 def test_the_numbers_are_those_that_the_study_printed():
     page = (Path(__file__).parents[2] / "docs/results/generic_probes.md").read_text("utf-8")
     assert f"together {SHIFT:.2f}" in page

@@ -164,28 +164,8 @@ class Probes:
         return {"queries": queries, "own": own, "matches": matches, "groups": groups}
 
     def questions(self, side):
-        """The embeddings of what asks for items of a side, float32: a bank that corrects hubs. Of
-        general photos those of every second one, and the others tell what is found then: a question
-        that has lowered its strangers finds its own more often than a new one."""
-        asks, every = self.captions if side == "images" else self.images, slice(None)
-        if self.general is not None:
-            every = self._banked
-            if side == "images":
-                every = np.flatnonzero(np.isin(self.caption_images, every))
-        return take(asks, every)
-
-    def apart(self):
-        """Those of the photos that are not in `questions`; themselves where none is general."""
-        if self.general is None:
-            return self
-        kept = ~np.isin(self.caption_images, self._banked)
-        photos = np.setdiff1d(np.arange(length(self.images)), self._banked)
-        return self.take(photos, np.flatnonzero(kept))
-
-    @property
-    def _banked(self):
-        photos = np.unique(self.caption_images[self.general])
-        return photos[photos >= 0][::2]
+        """The embeddings of what asks for items of a side, float32: a bank that corrects hubs."""
+        return take(self.captions if side == "images" else self.images, slice(None))
 
     def items(self, direction):
         """The embeddings of what is asked for in a direction, float32."""
@@ -196,12 +176,11 @@ class Probes:
         default that of the index's side."""
         if direction is None:
             direction = direction_of(index.description["side"])
-        probes = self if index.hubs is None else self.apart()
-        known, pairs = self.known.get(direction), probes.pairs(direction)
+        known, pairs = self.known.get(direction), self.pairs(direction)
         confidence = calibrate_on(index, **pairs, known=known, seed=seed)
         if self.general is None:
             return confidence
-        return calibrated_elsewhere(confidence, index, pairs, probes.own_questions(direction))
+        return calibrated_elsewhere(confidence, index, pairs, self.own_questions(direction))
 
     @property
     def note(self):

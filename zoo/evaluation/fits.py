@@ -56,10 +56,6 @@ class Captioned:
     sentences_of: Callable[[list[str]], np.ndarray] = sentence_vectors
     near: Bank | None = None  # captioned photos behind the second opinion, such as of training
     relevance: np.ndarray | None = None  # (M, N) in [0, 1], what fits, where other captions tell
-    # Whether hubs are corrected by the questions of every second photo, and the others tell what
-    # fits then: of few photos the questions that lower an item must not be those that ask.
-    apart: bool = False
-    bank: dict[str, dict[str, np.ndarray]] | None = None  # by direction, of other photos
 
 
 class Labelled(NamedTuple):
@@ -78,10 +74,11 @@ def learn_fits(
     bank: CaptionBank | None = None,
     seed: int = 0,
     labelled: Sequence[Labelled] = (),
+    hubs: bool = True,
 ) -> dict[str, Fits]:
     """The `zoo.confidence.Fits` of a model, both ways. Raises ValueError if there are fewer than 60
     photos, or they have one caption each: nothing then says what else fits. `labelled` teaches
-    short questions beside the captions' words."""
+    short questions beside the captions' words; `hubs`: of corrected scores too, where that pays."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)
     if count < LEAST or (np.median(captions) < 2 and captioned.relevance is None):
@@ -95,9 +92,7 @@ def learn_fits(
     found = {}
     for direction in ("t2i", "i2t"):
         found[direction] = _Learner(captioned, direction, bank, rng, matrices, labelled).fits()
-    if captioned.apart:
-        captioned, matrices = _apart(captioned, matrices)
-    for direction in ("t2i", "i2t"):
+    for direction in ("t2i", "i2t") if hubs else ():
         learner = _Learner(captioned, direction, bank, rng, matrices, labelled)
         if learner.correct():
             found[OF_CORRECTED + direction] = learner.fits()
@@ -136,27 +131,6 @@ def _matrices(captioned):
     if fit is None:
         fit = relevance(captioned.sentences, rows, owners, count, scores, scale)
     return scores, fit, own, scale
-
-
-def _apart(captioned, matrices):
-    """The photos whose questions correct no hubs, with those that do, and what is known of them."""
-    asks = np.arange(length(captioned.images)) % 2 == 1
-    rows, other = (np.flatnonzero(asks[captioned.owners] == which) for which in (True, False))
-    photos = np.flatnonzero(asks)
-    part = dataclasses.replace(
-        captioned,
-        images=take(captioned.images, photos),
-        captions=take(captioned.captions, rows),
-        owners=np.searchsorted(photos, captioned.owners[rows]),
-        texts=[captioned.texts[row] for row in rows],
-        sentences=None if captioned.sentences is None else captioned.sentences[rows],
-        bank={
-            "t2i": take(captioned.captions, other),
-            "i2t": take(captioned.images, np.flatnonzero(~asks)),
-        },
-    )
-    *tables, scale = matrices
-    return part, (*(one[np.ix_(rows, photos)] for one in tables), scale)
 
 
 class _Learner:
@@ -201,8 +175,7 @@ class _Learner:
         self.shifts = hubs.shifts(self.items, score, left_out)
         self.hubs = _OwnLeftOut(hubs, self.items, left_out)
         self.scores = self.scores + self.shifts
-        # Of a few photos no test is sure; the gallery's own decides then.
-        return self.captioned.bank is not None or Gain.of(self._finds_own(), before).pays
+        return Gain.of(self._finds_own(), before).pays
 
     def _finds_own(self):
         """Whether each question's first item is its own, `(Q,)`."""
@@ -211,9 +184,6 @@ class _Learner:
     def _bank(self):
         """The questions that travel with the model, with the `photo` of each."""
         captioned, is_t2i = self.captioned, self.direction == "t2i"
-        if captioned.bank is not None:
-            bank = captioned.bank[self.direction]
-            return {**bank, "photo": np.full(length(bank), -1)}
         every = captioned.captions if is_t2i else captioned.images
         photo = captioned.owners if is_t2i else np.arange(length(captioned.images))
         if captioned.reference is None:

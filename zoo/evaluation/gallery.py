@@ -86,9 +86,9 @@ def hub_gain(items, similarity, side, probes, seed=0):
     enough = length(bank) >= LEAST and length(items) > 1 and not probes.by_class
     if not enough or not can_correct(space, score):
         return None
-    told = probes.apart().pairs(direction_of(side))
+    told = probes.pairs(direction_of(side))
     groups = numbered(told["groups"], length(told["queries"]))
-    asked = halves(groups, seed)[0] if probes.general is None else np.arange(len(groups))
+    asked = halves(groups, seed)[0]
     matches = told["matches"][asked]
     wanted = np.flatnonzero(matches.any(axis=0))
     queries, own = take(told["queries"], asked), take(told["own"], wanted)

@@ -221,8 +221,6 @@ def _index(options, written, parts, made=None, model=None):
         found = _pairs(options)
         print(found.recognised)
         probes = with_own(model, found, probes)
-    elif probes is None:
-        probes = general_probes(model)
     try:
         few = lambda: from_parts.sample(parts, MOST_ITEMS)  # noqa: E731
         bank, gain = bank_of(HUBS[options.correct_hubs], few, similarity, side, probes)
@@ -232,6 +230,7 @@ def _index(options, written, parts, made=None, model=None):
         index, names = from_parts.build(parts, similarity, *more)
     except (ValueError, TypeError) as error:
         raise InputError(f"{parts.folder}: {error}") from error
+    probes = general_probes(model) if probes is None else probes
     retriever = Retriever(model, index, probes, names)
     for hub in retriever.hubs() if options.hubs == "warn" else ():
         name = retriever.names_of(np.array([hub.id]))[0]

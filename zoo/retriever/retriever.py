@@ -143,7 +143,6 @@ class Retriever:
         retriever = cls(model, None, probes, None, resizing, origin)
         embeddings, found, paths = retriever._embedded(items, side)
         names = _checked_names(found if names is None else names, length(embeddings))
-        probes = retriever._general() if length(embeddings) else probes
         bank, retriever.gain = bank_of(hubs, lambda: embeddings, model.similarity, side, probes)
         retriever.index = Index.build(
             embeddings,
@@ -670,17 +669,11 @@ class Retriever:
         more = {"at_chance": at_chance, "noun": _NOUNS[self.side]}
         return Judge(why_not=why_not, known=known, **more)
 
-    def _general(self):
-        """The probes, else those of the package's photos, which are encoded then."""
-        if self.probes is None:
+    def _calibrated(self):
+        if self.probes is None and len(self.index):
             from zoo.evaluation.probes import general_probes
 
             self.probes = general_probes(self.model, {side: self.tower(side) for side in _OTHER})
-        return self.probes
-
-    def _calibrated(self):
-        if len(self.index):
-            self._general()
         if self.probes is None:
             return Judge(noun=_NOUNS[self.side])
         try:
