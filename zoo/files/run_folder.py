@@ -99,8 +99,6 @@ class RunFolder:
             if differences:
                 with locked(run.path):  # who holds it may be before the first checkpoint
                     run._start(settings, data)
-            elif data is not None and "data" not in run.config:  # of an earlier version
-                write_json(run.config_path, {**run.config, "data": data})
         else:
             run.written.check()  # all that is there is of a start that was killed
             run.tidy()
@@ -160,12 +158,6 @@ class RunFolder:
         """The description of the data that the run reads, for `zoo.data.open`; an InputError if
         `config.json` has none, as those of version 0.1."""
         config = self.config
-        if config.get("data") is None:
-            raise InputError(
-                f"{self.config_path} does not say what data the run read, as those of version 0.1 "
-                'do not; add a line beside "settings", such as "data": {"loader": "toy_birds", '
-                '"image_size": 64} (docs/data.md lists the loaders and their options)'
-            )
         self._check(config, "data")
         return config["data"]
 
