@@ -104,12 +104,6 @@ class Together:
         self.retriever, self.waiting, self.listed = retriever, [], 0
         self.running, self.one = None, asyncio.Lock()  # keeps the task from the collector
 
-    async def everything(self, question: Any, asked: Question) -> dict[str, Any]:
-        """A page of all that fits one question; one at a time."""
-        page = asked.by, asked.offset, asked.k, FIT, asked.among
-        async with self.one:
-            return (await asyncio.to_thread(self.retriever.all, question, *page)).to_dict()
-
     async def ask(self, questions: list[Any], k: int, among: Any = None) -> list[Any]:
         """`questions`, of one kind, with `k` results each: a list of `Answer`s."""
         future = asyncio.get_running_loop().create_future()
@@ -118,22 +112,25 @@ class Together:
             self.running = asyncio.create_task(self._run())
         return await future
 
-    async def listed_answers(self, asked: Question) -> list[dict[str, Any]]:
-        """The answers to a list, a few at a time; others come in between. A StarletteHTTPException
-        where too many wait."""
-        found, listed = [], asked.questions
-        if self.listed and self.listed + len(listed) > MAX_WAITING:
+    async def answers(self, asked: Question, listed: Sequence[Any]) -> list[dict[str, Any]]:
+        """The answers to what is listed, a few at a time; others come in between. A
+        StarletteHTTPException where too many of lists wait."""
+        found, many = [], len(asked.questions or ())
+        if many and self.listed and self.listed + many > MAX_WAITING:
             raise StarletteHTTPException(503, "too many lists wait; try again in a few seconds")
-        self.listed += len(listed)
+        self.listed += many
         try:
-            if asked.all:
-                return [await self.everything(one, asked) for one in listed]
-            for start in range(0, len(listed), AT_ONCE):
-                some = listed[start : start + AT_ONCE]
-                answers = await self.ask(some, asked.k, asked.among)
+            for start in range(0, len(listed), 1 if asked.all else AT_ONCE):
+                if asked.all:
+                    page = listed[start], asked.by, asked.offset, asked.k, FIT, asked.among
+                    async with self.one:
+                        answers = [await asyncio.to_thread(self.retriever.all, *page)]
+                else:
+                    some = listed[start : start + AT_ONCE]
+                    answers = await self.ask(some, asked.k, asked.among)
                 found += [answer.to_dict() for answer in answers]
         finally:
-            self.listed -= len(listed)
+            self.listed -= many
         return found
 
     async def _run(self):
@@ -186,10 +183,7 @@ class Pictures:
             more = asked.image, self.decoders
             picture = await loop.run_in_executor(self.threads, picture_of, *more)
             async with self.turn:
-                if asked.all:
-                    return await self.together.everything(picture, asked)
-                (answer,) = await self.together.ask([picture], asked.k, asked.among)
-                return answer.to_dict()
+                return (await self.together.answers(asked, [picture]))[0]
         finally:
             self.waiting -= 1
 
@@ -215,15 +209,10 @@ def application(
     async def ask(asked: Question) -> Any:
         try:
             if asked.image is not None:
-                said = await pictures.asked(asked)
-            elif asked.all and asked.question is not None:
-                said = await together.everything(asked.question, asked)
-            elif asked.question is not None:
-                (answer,) = await together.ask([asked.question], asked.k, asked.among)
-                said = answer.to_dict()
-            else:
-                said = {"answers": await together.listed_answers(asked)}
-            return JSONResponse(said)
+                return JSONResponse(await pictures.asked(asked))
+            if asked.question is not None:
+                return JSONResponse((await together.answers(asked, [asked.question]))[0])
+            return JSONResponse({"answers": await together.answers(asked, asked.questions)})
         except ValueError as error:
             return _error(422, str(error))
 
