@@ -21,6 +21,7 @@ from studies.statistics import auroc
 from zoo import Tower, evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes, QueryScores, abstention_auc
+from zoo.confidence import fits as fitting
 from zoo.confidence.scores import agreement
 from zoo.embeddings.arrays import take
 from zoo.evaluation import relevance as reading
@@ -37,6 +38,7 @@ SHARES = (0.2, 0.3, 0.4)
 
 def main(argv=None):
     options = _parser().parse_args(argv)
+    fitting.ANSWERABLE = options.answerable
     halves = list(halves_of(options))
     for name, ask in (("own photo there", "there"), ("another in its place", "elsewhere")):
         print(f"\n**{name}** (said / true)\n")
@@ -53,7 +55,7 @@ def main(argv=None):
             ]
             print(row(size, found), flush=True)
     print("\n**70 % of the questions have an answer**\n")
-    print("| photos | said | true | AUROC of absence |\n|---|---|---|---|")
+    print("| photos | said | true | log loss | AUROC of absence |\n|---|---|---|---|---|")
     for size in options.sizes:
         if size < halves[0].count:
             print(mixture(size, [people.mixture(size, options) for people in halves]), flush=True)
@@ -78,7 +80,9 @@ def halves_of(options):
     validation = Encoded.of(options.folder, options.model, "validation", options.cache)
     for part, true, taught in zip(parts, weights, weights[::-1], strict=True):
         with mock.patch.object(reading, "oracle", return_value=taught):
-            learned = learn_fits(validation.captioned(probes, encode, "validation"))
+            learned = learn_fits(
+                validation.captioned(probes, encode, "validation"), directions=("t2i",)
+            )
         data = of_model.select(np.flatnonzero(part))
         judged = judgments.matrix(data.names, data.names)
         told = with_fits(probes, learned, probes.bank)
@@ -213,7 +217,8 @@ def mixture(size, halves):
         for column in zip(*halves, strict=True)
     )
     area = auroc(present[is_there], present[~is_there])
-    return f"| {size:,} | {said.mean():.3f} | {true.mean():.3f} | {area:.3f} |"
+    loss = -(true * np.log(said) + (1 - true) * np.log(1 - said)).mean()
+    return f"| {size:,} | {said.mean():.3f} | {true.mean():.3f} | {loss:.3f} | {area:.3f} |"
 
 
 def certified(size, halves):
@@ -254,6 +259,13 @@ def _parser():
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
     parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
     parser.add_argument("--probes", type=Path, help="others than the model's own")
+    parser.add_argument(
+        "--answerable",
+        type=float,
+        default=fitting.ANSWERABLE,
+        help="share of questions with an answer that the second opinion is learnt of (default "
+        "%(default)s)",
+    )
     parser.add_argument(
         "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"
     )

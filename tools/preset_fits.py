@@ -78,9 +78,8 @@ def bank_of(*parts):
     return Bank.of(*(side["mean"] for side in sides), np.concatenate(owners), texts)
 
 
-def labels_of(data, preset, cache=None, questions=None):
-    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset; of
-    some questions or all."""
+def labels_of(data, preset, cache=None):
+    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset."""
     with open(data / "flickr8k/short_labels.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     tests = Encoded.of(data / "flickr8k", preset, "test", cache=cache)
@@ -90,7 +89,6 @@ def labels_of(data, preset, cache=None, questions=None):
     found = []
     for name, encoded in (("flickr8k_test", tests), ("coco_subset", subset)):
         own = [row for row in rows if row["gallery"] == name]
-        own = [row for row in own if questions is None or row["question"] in questions]
         place = {photo: row for row, photo in enumerate(encoded.names)}
         texts = list(dict.fromkeys(row["question"] for row in own))
         number = {text: row for row, text in enumerate(texts)}

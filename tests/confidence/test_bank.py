@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.confidence import Probes
-from zoo.confidence.bank import COLUMNS, NEAREST, SHRINK, WIDTH, Bank, Near
+from zoo.confidence.bank import COLUMNS, LIKE, NEAREST, SHRINK, WIDTH, Bank, Near
 from zoo.confidence.words import mended, packaged_bank, stem
 from zoo.embeddings.arrays import unit
 from zoo.errors import InputError
@@ -26,7 +26,8 @@ def test_what_is_near_says_what_a_photo_shows(bank):
     items = np.concatenate([rng.normal(size=(30, DIM)), images[:1]])  # the last is in the bank
     near = bank.near(items)
     cosines = unit(items) @ unit(bank.images.astype(float)).T
-    cosines[-1, 0] = -1  # a photo tells nothing of itself
+    same = np.zeros(cosines.shape)
+    cosines[-1, 0], same[-1, 0] = -1, 2  # a photo tells nothing of itself
     order = np.argsort(-cosines, axis=1)[:, :NEAREST]
     assert all(set(row) == set(own) for row, own in zip(near.rows, order, strict=True))
     weights = np.exp(np.take_along_axis(cosines, order, axis=1) / WIDTH)
@@ -51,6 +52,11 @@ def test_what_is_near_says_what_a_photo_shows(bank):
     np.testing.assert_allclose(columns["words"], ratio[places[0]], atol=0.1)
     cosines = unit(query) @ unit(told).T
     np.testing.assert_allclose(columns["told"], cosines[0, places[0]], atol=0.05)
+    like = np.sort(unit(query[:1]) @ unit(bank.images.astype(float)).T)[0, -LIKE:].mean()
+    np.testing.assert_allclose(columns["general"], like, atol=1e-6)
+    nearest = np.sort(unit(items) @ unit(bank.images.astype(float)).T - same, axis=1)
+    density = nearest[places[0], -LIKE:].mean(axis=1)
+    np.testing.assert_allclose(columns["density"], density, atol=1e-3)
     assert np.isfinite(near.of(bank, query, ["", "zebra"], places)).all()
 
 

@@ -137,6 +137,8 @@ def test_what_the_second_opinion_reads_by_hand():
     np.testing.assert_allclose(found["size"], np.log(4))
     np.testing.assert_array_equal(found["prior"][:, 0], [0, -3])
     np.testing.assert_array_equal(found[COLUMNS[2]], near[..., 2])
+    np.testing.assert_array_equal(found["score"], scores.top)
+    np.testing.assert_allclose(found["both"], found["z_score"] * near[..., 0])
     assert set().union(*READS.values()) <= found.keys()
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from zoo.confidence import Confidence, Fits, GalleryIdentity, QueryScores
 from zoo.confidence.bank import COLUMNS
 from zoo.confidence.confidence import InGallery
 from zoo.confidence.features import Logistic
-from zoo.confidence.fits import Trial
+from zoo.confidence.fits import READS, Trial
 from zoo.confidence.judge import (
     ABSENT,
     LIKELY,
@@ -25,6 +26,9 @@ from zoo.confidence.judge import (
 
 SIZE = 40
 HERE, GROWN = (GalleryIdentity(size, {"dim": 3}) for size in (SIZE, 80))
+
+
+WEIGHTS = {"z_score": 1.0, "prior": 1.3, "here": 0.5}  # of short questions
 
 
 def logistic(*weights, bias=0.0):
@@ -58,7 +62,7 @@ def confidence(bias=0.0, deviation=0.05, **seen):
 def fits(**more):
     facts = {
         "sentence": np.array([6.0, 11.0]),
-        "second": {"short": logistic(1.0, 1.3, 0.0, 0.0, 0.0, 0.5, bias=2.0)},
+        "second": {"short": logistic(*map(WEIGHTS.get, READS["short"], repeat(0.0)), bias=2.0)},
         "below": {"first": 0.05, "short": 0.3},
     }
     return Fits(**{**facts, **more})
@@ -75,7 +79,8 @@ def gallery_of(*bests, size=SIZE):
 SCORES = gallery_of([-1.5, -1.6, -2.0], [-2.1, -2.2], [-1.0, -1.1, -1.1, -1.2, -1.3], [-3.4])
 SHORT = np.array([np.nan, np.nan, -2.0, -4.0])
 NEAR = np.zeros((4, 20, len(COLUMNS)))
-NEAR[..., COLUMNS.index("here")] = np.array([1.0, 0.5, 3.0, -1.0])[:, None]
+HERE_COLUMN = COLUMNS.index("here")
+NEAR[..., HERE_COLUMN] = np.array([1.0, 0.5, 3.0, -1.0])[:, None]
 ASKED = Asked(prior=SHORT, near=NEAR)
 
 
@@ -98,7 +103,7 @@ def test_the_probability_of_each_result_by_hand():
             assert one.number == pytest.approx(number + 1)
         else:
             above = (SCORES.top[i] - SCORES.mean[i]) / np.sqrt(SCORES.variance[i])
-            expected = expit(above + 1.3 * SHORT[i] + 0.5 * NEAR[i, 0, -1] + 2)
+            expected = expit(above + 1.3 * SHORT[i] + 0.5 * NEAR[i, 0, HERE_COLUMN] + 2)
             assert one.wanted is None  # it wants no single photo
             assert one.number == pytest.approx(number * expected.sum() / rho.sum())
         np.testing.assert_allclose(one.fits, expected, rtol=1e-9)
@@ -127,6 +132,10 @@ def test_verdicts_follow_the_first_probability():
     assert [one.verdict for one in said] == [LIKELY, LIKELY, LIKELY, ABSENT]
     assert said[3].reason == "It is rare or absent here: no photo is likely to fit."
     assert not any(char.isdigit() for char in said[3].reason)
+    later = NEAR.copy()
+    later[3, 4, HERE_COLUMN] = 20.0  # likelier than the first by score: not absent
+    said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(near=later))
+    assert (said[3].verdict, said[3].fits.argmax()) == (UNSURE, 4)
     strict = Judge(confidence(), fits(below={"first": 0.8, "short": 0.0}))
     found = strict(SCORES, asked=ASKED)
     assert [one.verdict for one in found] == [LIKELY, ABSENT, LIKELY, UNSURE]

@@ -116,6 +116,19 @@ def test_rho_is_what_was_planted(found, direction):
     assert known is None if direction == "i2t" else len(known.fit) == known.items * learning.CLOSE
 
 
+def told(fits, captioned, bank, asked):
+    """What is said of each photo to short questions, and the order of the photos, `(Q, N)`."""
+    means = captioned.encode(asked)
+    rows = learning.scores_over(captioned.images, means, Cosine(), "images")
+    order = np.argsort(-rows, axis=1, kind="stable")
+    shown = np.take_along_axis(rows, order, axis=1)
+    near = captioned.near.near(captioned.images["mean"])
+    near = near.of(captioned.near, means["mean"], asked, order)
+    facts, short = Asked(prior=priors(asked, bank), near=near), np.ones(len(asked), bool)
+    scores = QueryScores.of_matrix(rows)
+    return fits.opinion(fits.others(shown), scores, shown, facts, short), order
+
+
 def test_short_questions_are_told_truly_and_common_words_are_not_declined(found, captioned, bank):
     fits = found["t2i"]
     assert SHORT not in found["i2t"].second
@@ -123,22 +136,13 @@ def test_short_questions_are_told_truly_and_common_words_are_not_declined(found,
     for text, owner in zip(captioned.texts, captioned.owners, strict=True):
         held[owner] |= set(stems(text))
     asked = [*NOUNS, *(f"{look} {noun}" for look in LOOKS for noun in NOUNS[:6])]
-    means = captioned.encode(asked)
-    rows = learning.scores_over(captioned.images, means, Cosine(), "images")
-    scores = QueryScores.of_matrix(rows)
-    order = np.argsort(-rows, axis=1, kind="stable")
-    shown = np.take_along_axis(rows, order, axis=1)
-    near = captioned.near.near(captioned.images["mean"])
-    told = near.of(captioned.near, means["mean"], asked, order)
-    facts = Asked(prior=priors(asked, bank), near=told)
-    short = np.ones(len(asked), bool)
-    said = fits.opinion(fits.others(shown), scores, shown, facts, short)
+    said, order = told(fits, captioned, bank, asked)
     true = np.array([[set(stems(text)) <= one for one in held] for text in asked])
     true = np.take_along_axis(true, order, axis=1)
     assert said.mean() == pytest.approx(true.mean(), rel=0.25)
     assert 2 * said.mean() < said[:, 0].mean() < true[:, 0].mean() + 0.05
     assert np.corrcoef(said.sum(axis=1), true.sum(axis=1))[0, 1] > 0.7
-    assert np.mean(said[: len(NOUNS), 0] < fits.below[SHORT]) <= 0.15
+    assert np.mean(said[: len(NOUNS), :20].max(axis=1) < fits.below[SHORT]) <= 0.15
 
 
 def test_labels_of_people_teach_short_questions(captioned, bank, found, monkeypatch):

@@ -54,8 +54,8 @@ def test_what_is_said_is_true_of_all_sixty(answers):
     """How likely the first photo fits, beside whether it does by hand: all of the questions."""
     said = [answers[q].probability or 0.0 for q in FITTING]
     fits = [first(answers[q]) in fitting for q, fitting in FITTING.items()]
-    # Sixty questions tell it to 0.12; it is 0.16 too low today.
-    assert abs(np.mean(said) - np.mean(fits)) <= 0.18
+    # Sixty questions tell it to 0.12; it is 0.12 too low today.
+    assert abs(np.mean(said) - np.mean(fits)) <= 0.16
 
 
 def first(answer):
@@ -85,3 +85,32 @@ def test_of_questions_with_an_answer_few_likely_ones_are_wrong(answers):
     likely = np.array([answers[q].verdict == "likely" for q in there])
     assert likely.sum() >= 8
     assert 1 - right[likely].mean() <= 0.3  # the certified share of photos that do not fit
+
+
+@pytest.mark.slow
+def test_a_photo_that_fits_two_dogs_fits_a_dog_about_as_much(retriever):
+    """By the shares of words near it: no rule says so."""
+    longer = {
+        "dog": ("two dogs", "dog on a couch", "white dog"),
+        "train": ("train on the tracks", "old train"),
+        "cat": ("black cat", "cat on a couch", "cat sleeping"),
+        "pizza": ("pizza on a table", "slice of pizza"),
+        "street": ("city street", "busy street at night"),
+        "kitchen": ("white kitchen", "kitchen with a stove"),
+        "man": ("man on a motorcycle", "man in a suit", "young man"),
+        "water": ("boat in the water", "bird in the water"),
+    }
+    away = []
+    for word, questions in longer.items():
+        whole, *parts = (by_photo(retriever, text) for text in (word, *questions))
+        away += [part[part >= 0.2] - whole[part >= 0.2] for part in parts]
+    away = np.concatenate(away)
+    assert len(away) > 50
+    assert np.mean(away <= 0.1) >= 0.85
+    assert np.maximum(away, 0).mean() <= 0.05
+
+
+def by_photo(retriever, question):
+    """What is said of each photo."""
+    answer = retriever.ask(question, k=len(retriever))
+    return answer.fits[np.argsort(answer.ids)]

@@ -7,13 +7,7 @@ from zoo.confidence.features import query_features as query_features
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries as KnownQueries
 from zoo.confidence.probes import Probes
-from zoo.confidence.quality import (
-    abstention_auc,
-    confidence_quality,
-    expected_calibration_error,
-    reliability,
-    smallest_k,
-)
+from zoo.confidence.quality import smallest_k
 from zoo.confidence.scores import QueryScores as QueryScores
 from zoo.confidence.scores import agreement as agreement
 from zoo.embeddings.moments import GalleryIdentity as GalleryIdentity
@@ -32,4 +26,6 @@ __all__ = [
     "smallest_k",
 ]
 
-__getattr__ = lookup(__name__)  # names of earlier versions
+# Metrics need Keras, which a question does without.
+_METRICS = "abstention_auc", "confidence_quality", "expected_calibration_error", "reliability"
+__getattr__ = lookup(__name__, dict.fromkeys(_METRICS, "zoo.metrics.confidence"))

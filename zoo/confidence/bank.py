@@ -20,8 +20,11 @@ SHRINK = 3.0  # captioned photos with the usual share of a word, which weigh bes
 # Of a question and an item: the cosine with its pseudo-caption, and the log of its rank in the
 # gallery; the log of how much more often photos near it hold the question's words than all do: the
 # mean, that in standard deviations over the gallery, and the least; the log of the least share of
-# photos near it that hold a word; and of how many items hold the rarest word.
-COLUMNS = ("told", "told_rank", "words", "words_z", "rarest", "share", "here")
+# photos near it that hold a word; and of how many items hold the rarest word. Then how like the
+# question are the ten captioned photos that are most like it, which tells what a score is worth,
+# and how like the item are its ten nearest.
+COLUMNS = "told", "told_rank", "words", "words_z", "rarest", "share", "here", "general", "density"
+LIKE = 10
 _BLOCK, _KEPT = 1024, 4096  # items at once, and stems that are remembered
 
 
@@ -90,9 +93,14 @@ class Bank:
         """The share of photos that hold a stem, never 0."""
         return (len(self.holding(stem)) + 0.25) / (len(self.images) + 0.5)
 
+    @functools.cached_property
+    def photo_units(self):
+        """The photos' directions, `(B, dim)` float32."""
+        return unit(self.images.astype(np.float32))
+
     def near(self, vectors: np.ndarray) -> "Near":
         """What the photos nearest to items say of them; of means `(N, dim)`."""
-        bank, captions = (unit(x.astype(np.float32)) for x in (self.images, self.captions))
+        bank, captions = self.photo_units, unit(self.captions.astype(np.float32))
         parts = []
         for start in range(0, len(vectors), _BLOCK):
             own = unit(np.asarray(vectors[start : start + _BLOCK], np.float32))
@@ -106,17 +114,19 @@ class Bank:
             weights /= weights.sum(axis=1, keepdims=True)
             told = np.einsum("nk,nkd->nd", weights, captions[rows])
             levels = np.rint(255 * weights).astype(np.uint8)
-            parts.append((rows.astype(np.uint16), levels, packed(told)))
+            density = found[:, :LIKE].mean(axis=1).astype(np.float16)
+            parts.append((rows.astype(np.uint16), levels, packed(told), density))
         return Near(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Near:
-    """What captioned photos say of N items: rows of a `Bank`, 380 bytes an item at 320 numbers."""
+    """What captioned photos say of N items: rows of a `Bank`, 382 bytes an item at 320 numbers."""
 
     rows: np.ndarray  # (N, NEAREST) uint16
     weights: np.ndarray  # (N, NEAREST) uint8, of 255
     told: np.ndarray  # (N, dim) int8, a pseudo-caption: the weighted mean of theirs
+    density: np.ndarray  # (N,) float16, of `COLUMNS`
 
     def __len__(self):
         return len(self.rows)
@@ -136,7 +146,9 @@ class Near:
     def of(self, bank: Bank, vectors: np.ndarray, texts: Sequence[str], places: np.ndarray):
         """`COLUMNS` `(Q, k, columns)` of questions, their means `(Q, dim)` and texts, and of the
         places `(Q, k)` of their answers among the items."""
-        cosines = unit(np.asarray(vectors, np.float32)) @ self._told.T
+        asked_for = unit(np.asarray(vectors, np.float32))
+        cosines, general = asked_for @ self._told.T, asked_for @ bank.photo_units.T
+        general = np.partition(general, -LIKE, axis=1)[:, -LIKE:].mean(axis=1)
         found = np.empty((*places.shape, len(COLUMNS)))
         for row, (own, text, chosen) in enumerate(zip(cosines, texts, places, strict=True)):
             asked = stems(text) or [""]
@@ -153,6 +165,8 @@ class Near:
                 ratio.min(axis=0)[chosen],
                 np.log(least[chosen] + 0.01),
                 np.log(least.sum() + 0.25),
+                general[row],
+                self.density[chosen],
             )
             for column, values in enumerate(columns):
                 found[row, :, column] = values

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import expit
 
-from zoo.confidence import checks, quality
+from zoo.confidence import quality
 from zoo.confidence.confidence import (
     LEAST,
     LEAST_OF_EACH,
@@ -20,7 +20,7 @@ from zoo.confidence.confidence import (
 from zoo.confidence.features import Logistic, feature_names, query_features
 from zoo.confidence.insertion import SEEN, Probed, kind_size, numbered_kinds, own_rows, thinned
 from zoo.confidence.scores import DEPTH, copy_threshold, dense
-from zoo.embeddings import kind
+from zoo.embeddings import checks, kind
 from zoo.embeddings.arrays import as_arrays, length, take
 from zoo.embeddings.moments import GalleryIdentity
 
@@ -287,6 +287,10 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     inside, outside = features
     logits, correct = confidence.logistic.logit(inside), probed.correct
     counted = np.flatnonzero(~np.isnan(probed.ranks))
+    alike = (weights / checks.weights(numbers))[counted]
+    if np.ptp(alike) > 1e-9 * alike.max():  # ranks of as many probes as these are worth
+        worth = round(alike.sum() ** 2 / np.square(alike).sum())
+        counted = rng.choice(counted, min(KEPT, worth), replace=False, p=alike / alike.sum())
     counted = np.sort(rng.permutation(counted)[:KEPT])
     # Elsewhere the gallery without the own items is not known.
     is_there = probed.is_there.any(axis=1)

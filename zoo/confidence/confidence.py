@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit, stdtrit
 
-from zoo.confidence import checks, quality
+from zoo.confidence import quality
 from zoo.confidence.features import SIGNS, Logistic, feature_names, query_features
 from zoo.confidence.known import KnownQueries
 from zoo.confidence.scores import QueryScores
+from zoo.embeddings import checks
 from zoo.embeddings.moments import GalleryIdentity
 from zoo.errors import InputError
 from zoo.files.atomic import write_text

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
-from zoo.confidence import checks
 from zoo.confidence.scores import RANKS, QueryScores, reached_ranks
+from zoo.embeddings import checks
 
 AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)
 # Whatever the gallery, an answer is not less likely right for a greater one of these, nor more

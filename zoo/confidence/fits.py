@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, stdtr
 
-from zoo.confidence import checks, quality
+from zoo.confidence import quality
 from zoo.confidence.bank import COLUMNS
 from zoo.confidence.features import Logistic
 from zoo.confidence.words import is_short
+from zoo.embeddings import checks
 
 # Share of the questions that have an answer: of all who ask, so that no answer depends on what else
 # is asked beside it.
@@ -19,9 +20,15 @@ ANSWERABLE = 0.9
 # of a short question. Each reads what an ablation left of `opinion_features`.
 FIRST, LATER, SHORT = "first", "later", "short"
 READS = {
-    FIRST: ("odds", "z_score", "gap_5", "gap_20", "told", "told_rank", "words", "words_z"),
+    FIRST: (
+        *("odds", "score", "z_score", "gap_5", "gap_20"),
+        *("told", "told_rank", "words", "words_z", "general"),
+    ),
     LATER: ("odds", "z_score", "size", "rank", "told", "words"),
-    SHORT: ("z_score", "prior", "told", "rarest", "share", "here"),
+    SHORT: (
+        *("score", "z_score", "prior", "told", "both"),
+        *("rarest", "share", "here", "general", "density"),
+    ),
 }
 PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.01}
 _ODDS = 12.0  # the greatest log odds that are told apart
@@ -88,8 +95,9 @@ class Fits:
         sentence: `(2,)`, a and b.
         second: by a key of `READS`, the `Logistic` of the second opinion; `"short"` are questions
             of up to three content words. Empty: P is said as it is.
-        below: of `"first"` and `"short"`, the probability of the first result below which nothing
-            matches: 95 % of answerable questions and of common words exceed it.
+        below: of `"first"`, the probability of the first result, and of `"short"`, that of the
+            likeliest, below which nothing matches: 95 % of answerable questions and 98 % of
+            common words exceed it.
         trials: `Trial`s over captioned galleries of several sizes.
         source: what it was learnt from, in words.
         most: what no probability exceeds; None: what `trials` have shown.
@@ -233,16 +241,17 @@ def priors(texts, bank):
 def opinion_features(plain, scores, shown, asked):
     """What the second opinion may read of results `(Q, k)`, a dict of arrays.
 
-    The log odds of `plain`; how far each score is above the gallery's mean, in standard deviations;
-    the first score above those of ranks 2 to 5 and 2 to 20; the logarithms of the gallery's size
-    and of the rank; the prior of a short question; and the `zoo.confidence.bank.COLUMNS`, where
-    there are.
+    The log odds of `plain`; each score, and how far it is above the gallery's mean, in standard
+    deviations; the first score above those of ranks 2 to 5 and 2 to 20; the logarithms of the
+    gallery's size and of the rank; the prior of a short question; and the
+    `zoo.confidence.bank.COLUMNS`, where there are, with the product of `z_score` and `told`.
     """
     top, deviation = scores.top, np.maximum(np.sqrt(scores.variance), 1e-12)
     best, others = top[:, 0], top[:, 1:] if top.shape[1] > 1 else top
     prior = np.zeros(len(top)) if asked.prior is None else np.nan_to_num(asked.prior)
     found = {
         "odds": np.clip(logit(np.clip(plain, 1e-9, 1 - 1e-9)), -_ODDS, _ODDS),
+        "score": shown,
         "z_score": (shown - scores.mean[:, None]) / deviation[:, None],
         "gap_5": (best - others[:, :4].mean(axis=1))[:, None],
         "gap_20": (best - others.mean(axis=1))[:, None],
@@ -253,6 +262,7 @@ def opinion_features(plain, scores, shown, asked):
     found = {name: np.broadcast_to(values, shown.shape) for name, values in found.items()}
     if asked.near is not None:
         found |= {name: asked.near[..., place] for place, name in enumerate(COLUMNS)}
+        found["both"] = found["z_score"] * found["told"]
     return found
 
 

@@ -12,7 +12,7 @@ from zoo.confidence import fits as fitting
 from zoo.confidence.confidence import Confidence
 from zoo.confidence.fits import Fits
 from zoo.confidence.known import KnownQueries, reasons
-from zoo.confidence.scores import QueryScores
+from zoo.confidence.scores import DEPTH, QueryScores
 from zoo.embeddings.moments import GalleryIdentity
 
 LIKELY, UNSURE = "likely", "unsure"
@@ -183,7 +183,9 @@ class Judge:
         is_absent, kind = said["present"][i] <= ABSENCE, None
         if self.fits is not None:
             kind = fitting.SHORT if said["short"][i] else fitting.FIRST
-            is_absent = first < self.fits.below.get(kind, 0.0)
+            # Of few words a later result may be likelier than the first by score.
+            best = float(fit[:DEPTH].max()) if said["short"][i] else first
+            is_absent = best < self.fits.below.get(kind, 0.0)
         if is_absent:
             reason = (
                 f"{100 * (1 - ABSENCE):.0f} % of answerable questions match better than this one."

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo.confidence import checks
 from zoo.confidence.features import Logistic
+from zoo.embeddings import checks
 from zoo.embeddings.arrays import products, unit
 
 KEPT = 1000  # held-out distances that are kept to compare with

@@ -291,7 +291,8 @@ class Probes:
         for direction, known in self.known.items():
             arrays |= {f"known_{direction}_{name}": x for name, x in known.to_arrays().items()}
         if self.bank is not None:
-            arrays |= {f"bank_{name}": x for name, x in vars(self.bank).items()}
+            names = [field.name for field in dataclasses.fields(self.bank)]
+            arrays |= {f"bank_{name}": getattr(self.bank, name) for name in names}
         fits = {direction: pack(one) for direction, one in self.fits.items()}
         facts = {"version": VERSION, "measure": self.measure, "source": self.source, "fits": fits}
         with atomic(Path(path)) as temporary, temporary.open("wb") as file:

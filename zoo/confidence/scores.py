@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from zoo.confidence import checks
+from zoo.embeddings import checks
 
 DEPTH = 20  # best scores of a query that are read
 RANKS = (5, 10)  # of the agreement

@@ -11,14 +11,14 @@ from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.bank import Bank
 from zoo.confidence.calibrate import calibrate_on
-from zoo.confidence.checks import one_of_each
 from zoo.confidence.features import Logistic
 from zoo.confidence.fits import Fits, Strangers, Trial
 from zoo.confidence.judge import ABSENCE, Asked, Judge
-from zoo.confidence.probes import OF_CORRECTED
+from zoo.confidence.probes import DIRECTIONS, OF_CORRECTED
 from zoo.confidence.scores import best_first
 from zoo.confidence.words import CaptionBank, packaged_bank, stems
 from zoo.embeddings.arrays import centres, length, take, thinned, unit
+from zoo.embeddings.checks import one_of_each
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS
 from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
@@ -34,9 +34,10 @@ CLOSE = 5  # a question's best, by which ρ is learnt for a gallery of one kind
 BEST, TAIL = 20, 60  # pairs of a question that teach ρ: its best, and others drawn at random
 TAKEN_OUT = 0.3  # items as likely to fit as that are taken out of a world where nothing fits
 PHRASES = 400  # short questions of each length
+OF_WORDS = 0.2  # of a labelled gallery's weight: captions do not name all that is plainly there
 PENALTY = 1e-4
 # Share of the photos that hold a general word, and of such words that are not told to be absent.
-GENERAL, KEPT_GENERAL = 0.01, 0.95
+GENERAL, KEPT_GENERAL = 0.01, 0.98
 KNOWN = 0.5  # share of the captions' stems that the bank has to know
 
 
@@ -75,10 +76,12 @@ def learn_fits(
     seed: int = 0,
     labelled: Sequence[Labelled] = (),
     hubs: bool = True,
+    directions: Sequence[str] = DIRECTIONS[::-1],
 ) -> dict[str, Fits]:
-    """The `zoo.confidence.Fits` of a model, both ways. Raises ValueError if there are fewer than 60
-    photos, or they have one caption each: nothing then says what else fits. `labelled` teaches
-    short questions beside the captions' words; `hubs`: of corrected scores too, where that pays."""
+    """The `zoo.confidence.Fits` of a model, by default both ways. Raises ValueError if there are
+    fewer than 60 photos, or they have one caption each: nothing then says what else fits.
+    `labelled` teaches short questions beside the captions' words; `hubs`: of corrected scores too,
+    where that pays."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)
     if count < LEAST or (np.median(captions) < 2 and captioned.relevance is None):
@@ -88,12 +91,12 @@ def learn_fits(
         )
     bank = packaged_bank() if bank is None else bank
     rng = np.random.default_rng(seed)
-    matrices = _matrices(captioned)
+    matrices = matrices_of(captioned)
     found = {}
-    for direction in ("t2i", "i2t"):
-        found[direction] = _Learner(captioned, direction, bank, rng, matrices, labelled).fits()
-    for direction in ("t2i", "i2t") if hubs else ():
-        learner = _Learner(captioned, direction, bank, rng, matrices, labelled)
+    for direction in directions:
+        found[direction] = Learner(captioned, direction, bank, rng, matrices, labelled).fits()
+    for direction in directions if hubs else ():
+        learner = Learner(captioned, direction, bank, rng, matrices, labelled)
         if learner.correct():
             found[OF_CORRECTED + direction] = learner.fits()
     return found
@@ -121,7 +124,7 @@ class _OwnLeftOut(CorrectedSpace):
         return super().gallery(arrays, np.stack(own))
 
 
-def _matrices(captioned):
+def matrices_of(captioned):
     """Scores, what fits and what belongs together, captions × images."""
     owners, count = captioned.owners, length(captioned.images)
     scores = scores_over(captioned.images, captioned.captions, captioned.similarity, "images")
@@ -133,8 +136,8 @@ def _matrices(captioned):
     return scores, fit, own, scale
 
 
-class _Learner:
-    """One direction: questions, items, scores between them, and what fits what."""
+class Learner:
+    """One direction of `learn_fits`: questions, items, scores between them, and what fits what."""
 
     def __init__(self, captioned, direction, bank, rng, matrices, labelled=()):
         self.captioned, self.direction, self.bank, self.rng = captioned, direction, bank, rng
@@ -192,7 +195,7 @@ class _Learner:
         return {**bank, "photo": photo[_nearest(bank, every)]}
 
     def fits(self):
-        sentence = self._rho(self.scores, self.fit, self.own)
+        sentence = self.rho()
         source = f"{length(self.captioned.images):,} photos of {self.captioned.name}"
         found = Fits(sentence, source=source, strangers=self._strangers())
         draws = self._draws(found)
@@ -201,7 +204,7 @@ class _Learner:
         second, below, said = {}, {}, [one.plain for one in draws]
         if len({one.photos for one in draws}) > 1:  # of one size nothing is learnt for others
             second = {
-                kind: self._opinion(kind, [(one.table, one.fit) for one in draws], columns)
+                kind: self.opinion(kind, [(one.table, one.fit) for one in draws], columns)
                 for kind, columns in ((fitting.FIRST, slice(0, 1)), (fitting.LATER, slice(1, None)))
             }
             said = []
@@ -244,23 +247,26 @@ class _Learner:
         item = row[best][kept].astype(np.int32)
         return Strangers(score.astype(np.float32), item, fit.astype(np.float32), length(reference))
 
-    def _opinion(self, kind, parts, columns=slice(None), weights=None):
-        """The second opinion of a kind by `(table, fit)`s; each counts alike by default."""
-        tables = [fitting.read_by(kind, table)[:, columns] for table, _ in parts]
-        truths = [fit[:, columns] for _, fit in parts]
-        if weights is None:
-            weights = [np.full(fit.shape, 1 / fit.size) for fit in truths]
+    def opinion(self, kind, parts, columns=slice(None)):
+        """The second opinion of a kind by `(table, fit, weights)`s; without weights each counts
+        alike."""
+        tables = [fitting.read_by(kind, table)[:, columns] for table, *_ in parts]
+        truths = [fit[:, columns] for _, fit, *_ in parts]
+        weights = [
+            rest[0] if rest else np.full(fit.shape, 1 / fit.size)
+            for fit, (_, _, *rest) in zip(truths, parts, strict=True)
+        ]
         rows = np.concatenate([one.reshape(-1, one.shape[-1]) for one in tables])
         truth, weight = (np.concatenate([x.ravel() for x in one]) for one in (truths, weights))
         return Logistic.fit(rows, truth, fitting.PENALTIES[kind], weights=weight)
 
-    def _rho(self, scores, fit, own):
+    def rho(self):
         """a and b of the pairs that do not belong together."""
         tables, truths, weights = [], [], []
-        for i, row in enumerate(scores):
-            chosen, counts = self._pairs(row, np.flatnonzero(~own[i]))
+        for i, row in enumerate(self.scores):
+            chosen, counts = self._pairs(row, np.flatnonzero(~self.own[i]))
             tables.append(row[chosen])
-            truths.append(fit[i, chosen])
+            truths.append(self.fit[i, chosen])
             weights.append(counts)
         table, truth, weight = (np.concatenate(one) for one in (tables, truths, weights))
         return np.append(*Logistic.fit(table[:, None], truth, PENALTY, weights=weight).plain())
@@ -277,11 +283,25 @@ class _Learner:
     def _short(self, found):
         """The second opinion on short questions, and the probability that common words exceed;
         `(None, 0)` where the bank does not know the captions' language."""
+        of_words, general = self.word_parts(found)
+        if not of_words:
+            return None, 0.0
+        learned = self.opinion(fitting.SHORT, of_words + self.labelled_parts(found))
+        if not general.any():
+            return learned, 0.0
+        read = fitting.read_by(fitting.SHORT, of_words[-1][0])[general, :BEST]
+        told = learned.probability(read).max(axis=1)
+        return learned, float(np.quantile(told, 1 - KEPT_GENERAL))
+
+    def word_parts(self, found):
+        """What captions' words teach of short questions, `(table, fit, weights)` over all photos
+        and over half of them, and which of the questions are general words; none where the bank
+        does not know the captions' language."""
         captioned, bank = self.captioned, self.bank
         held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
         every = [stem for one in held for stem in one]
         if not every or np.mean([len(bank.photos_with(one)) > 0 for one in every]) < KNOWN:
-            return None, 0.0
+            return [], None
         texts = short_questions(captioned.texts, self.rng, PHRASES)
         embeddings = captioned.encode(texts)
         plain = scores_over(captioned.images, embeddings, captioned.similarity, "images")
@@ -289,28 +309,29 @@ class _Learner:
         captions, questions = (captioned.sentences, captioned.owners), captioned.sentences_of(texts)
         holds, fit = relevance_of_words(texts, held, captions, questions, plain, self.scale)
         half = np.sort(self.rng.permutation(len(held))[: len(held) // 2])  # fewer photos
-        parts, weights = [], []
+        parts = []
         for photos in (np.arange(len(held)), half):
             rows = scores[:, photos]
             near = None if self.near is None else self.near.take(photos)
             pairs = [self._pairs(row, np.arange(len(row))) for row in rows]
             chosen, counts = (np.array(one) for one in zip(*pairs, strict=True))
             table = self._short_table(found, rows, chosen, texts, embeddings, near)
-            parts.append((table, np.take_along_axis(fit[:, photos], chosen, axis=1)))
-            weights.append(counts / counts.sum() / 2)
-        first = fitting.read_by(fitting.SHORT, table)[:, 0]
+            true = np.take_along_axis(fit[:, photos], chosen, axis=1)
+            parts.append((table, true, OF_WORDS * counts / counts.sum()))
+        is_word = np.array([len(stems(text)) == 1 for text in texts])
+        return parts, is_word & (holds[:, half].mean(axis=1) >= GENERAL)
+
+    def labelled_parts(self, found):
+        """What the labels teach of short questions, `(table, fit, weights)` of each gallery, a pair
+        a row."""
+        parts = []
         for one in self.labelled:
-            rows, asked, near = self._gallery_of(one)
+            rows, asked, near = self.gallery_of(one)
             every = self._short_table(found, rows, None, one.texts, asked, near)
             at = one.questions, one.photos
-            parts.append(({name: x[at][:, None] for name, x in every.items()}, one.fit[:, None]))
-            weights.append(one.weights[:, None] / one.weights.sum())
-        learned = self._opinion(fitting.SHORT, parts, weights=weights)
-        is_word = np.array([len(stems(text)) == 1 for text in texts])
-        general = is_word & (holds[:, half].mean(axis=1) >= GENERAL)
-        if not general.any():
-            return learned, 0.0
-        return learned, float(np.quantile(learned.probability(first[general]), 1 - KEPT_GENERAL))
+            table = {name: values[at][:, None] for name, values in every.items()}
+            parts.append((table, one.fit[:, None], one.weights[:, None] / one.weights.sum()))
+        return parts
 
     def _short_table(self, found, rows, chosen, texts, embeddings, near):
         """`opinion_features` of short questions over a gallery's scores `(Q, N)`, of the chosen
@@ -325,7 +346,7 @@ class _Learner:
         scores = QueryScores.of_matrix(rows)
         return fitting.opinion_features(found.others(shown), scores, shown, asked)
 
-    def _gallery_of(self, labelled):
+    def gallery_of(self, labelled):
         """Scores, embeddings of the questions, and `Near` of a labelled gallery."""
         captioned, images = self.captioned, labelled.images
         embeddings = captioned.encode(labelled.texts)

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from zoo.confidence.checks import halves, numbered
 from zoo.confidence.insertion import own_rows
 from zoo.confidence.probes import direction_of
 from zoo.embeddings import Embedding, kind
 from zoo.embeddings.arrays import as_arrays, length, take, thinned
+from zoo.embeddings.checks import halves, numbered
 from zoo.embeddings.csls import LEAST, CorrectedSpace, can_correct
 from zoo.embeddings.spaces import SPACES, SearchSpace
 from zoo.search import Index

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from zoo.confidence import Probes
-from zoo.confidence.checks import numbered
 from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.probes import OF_CORRECTED, contents_hash, direction_of
 from zoo.embeddings.arrays import length
+from zoo.embeddings.checks import numbered
 from zoo.search import scoring
 
 if TYPE_CHECKING:  # Keras: a question to a saved gallery does without it

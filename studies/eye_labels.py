@@ -1,0 +1,147 @@
+"""What is said of what people type, and what fits by eye: questions that were not learnt from.
+
+    python -m studies.eye_labels photos_pfe ../shared/data
+
+Learns the second opinion of short questions on the labels of all but an eighth of the questions,
+and on captions' words, as `tools.preset_fits` does, and reports on the questions left out; all
+eighths report. Over Flickr8k's test photos, COCO's subset, and those of it that training has not
+seen. Ranks are those of today's answers, of which only labelled pairs count.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from studies.people_data import Encoded
+from studies.statistics import auroc
+from tools.preset_fits import labels_of
+from tools.preset_photos import unshown
+from zoo import Tower, evaluation
+from zoo.cli import OneLineParser, run
+from zoo.confidence.fits import SHORT, Fits, read_by
+from zoo.embeddings.arrays import take
+from zoo.evaluation import fits as learning
+
+FOLDS = 8
+NAMES = "Flickr8k's test photos", "COCO's subset", "COCO, not trained on"
+LISTED = (0.4, 0.5)  # probabilities from which a list of all that fits begins
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    learner, galleries = learner_of(options)
+    said = left_out(learner, galleries, options.seed)
+    print(
+        "| Photos | pairs | log loss | AUC of firsts | of all | first | 2–12 | nothing fits | 5+ |"
+    )
+    print("|---" * 9 + "|")
+    for name, one, told in zip(NAMES, galleries, said, strict=True):
+        print(row(name, one, told, ranks_of(learner, one)), flush=True)
+    fit, weights, told = galleries[0].fit, galleries[0].weights, said[0]
+    print("\n| a list from | of what fits | does not fit |\n|---|---|---|")
+    for least in LISTED:
+        share, unfit = of_list(told, fit, weights, least)
+        print(f"| {least} | {share:.2f} | {unfit:.2f} |")
+    return 0
+
+
+def learner_of(options):
+    """A `zoo.evaluation.fits.Learner` of the preset, and the labelled galleries: the first two
+    teach and are asked, the third is asked alone."""
+    name, cache = options.model, options.cache
+    data = Encoded.of(options.data / "flickr8k", name, "validation", cache)
+    labelled = labels_of(options.data, name, cache)
+    files = sorted(path.name for path in (options.data / "coco_subset/images").iterdir())
+    seen = {photo for photo, _ in unshown(options.data)}
+    new = np.flatnonzero([file not in seen for file in files])
+    coco = labelled[1]
+    pairs = np.isin(coco.photos, new)
+    unseen = coco._replace(
+        images=take(coco.images, new),
+        questions=coco.questions[pairs],
+        photos=np.searchsorted(new, coco.photos[pairs]),
+        fit=coco.fit[pairs],
+        weights=coco.weights[pairs],
+    )
+    encode = Tower(name, "captions").of_texts
+    captioned = data.captioned(evaluation.probes_of(name), encode, "validation")
+    rng, matrices = np.random.default_rng(options.seed), learning.matrices_of(captioned)
+    galleries = [*labelled, unseen]
+    bank = learning.packaged_bank()
+    learner = learning.Learner(captioned, "t2i", bank, rng, matrices, galleries)
+    learner.correct()
+    return learner, galleries
+
+
+def left_out(learner, galleries, seed):
+    """What is said of the pairs of each gallery, `(P,)`, by an opinion learnt without their
+    question."""
+    found = Fits(learner.rho())
+    words, _ = learner.word_parts(found)
+    parts = learner.labelled_parts(found)
+    texts = sorted({text for one in galleries for text in one.texts})
+    order = np.random.default_rng(seed).permutation(len(texts)) % FOLDS
+    fold = dict(zip(texts, order, strict=True))
+    folds = [np.array([fold[one.texts[row]] for row in one.questions]) for one in galleries]
+    said = [np.empty(len(one.fit)) for one in galleries]
+    for out in range(FOLDS):
+        taught = []
+        for (table, fit, weights), own in zip(parts[:2], folds[:2], strict=True):
+            kept = own != out
+            rows = {name: values[kept] for name, values in table.items()}
+            taught.append((rows, fit[kept], weights[kept]))
+        opinion = learner.opinion(SHORT, words + taught)
+        for told, (table, *_), own in zip(said, parts, folds, strict=True):
+            asked = own == out
+            told[asked] = opinion.probability(read_by(SHORT, table)[asked, 0])
+    return said
+
+
+def ranks_of(learner, one):
+    """The rank of each labelled pair in the answer, from 0."""
+    rows, *_ = learner.gallery_of(one)
+    return (rows[one.questions] > rows[one.questions, one.photos][:, None]).sum(axis=1)
+
+
+def row(name, one, told, ranks):
+    """A row of the table: weighted by what each pair stands for, but for ranks."""
+    fit, weights = one.fit, one.weights / one.weights.sum()
+    loss = -(weights @ (fit * np.log(told) + (1 - fit) * np.log(1 - told)))
+    count = np.bincount(one.questions, fit, len(one.texts))[one.questions]
+    first, sure = ranks == 0, fit != 0.5
+    firsts = auroc(told[first & (fit == 1)], told[first & (fit == 0)])
+    places = (first, (ranks > 0) & (ranks < 12), first & (count == 0), first & (count >= 5))
+    cells = [
+        f"{told[part].mean():.2f} / {fit[part].mean():.2f}" if part.any() else "–"
+        for part in places
+    ]
+    every = _weighted_area(told[sure], fit[sure], weights[sure])
+    return (
+        f"| {name} | {len(fit)} | {loss:.3f} | {firsts:.2f} | {every:.2f} | {' | '.join(cells)} |"
+    )
+
+
+def of_list(told, fit, weights, least):
+    """Of all that fits, what a list from a probability on has; and what in it does not fit."""
+    shown = weights * (told >= least)
+    return (shown @ fit) / (weights @ fit), (shown @ (1 - fit)) / shown.sum()
+
+
+def _weighted_area(told, fit, weights):
+    order = np.argsort(told)
+    fit, weights = fit[order], weights[order]
+    others = weights * (1 - fit)
+    return (weights * fit) @ (np.cumsum(others) - others / 2) / ((weights @ fit) * others.sum())
+
+
+def _parser():
+    parser = OneLineParser(prog="python -m studies.eye_labels", description=__doc__.split("\n")[0])
+    parser.add_argument("model", help="a preset of photos with a bank of captioned photos")
+    parser.add_argument("data", type=Path, help="folder with flickr8k and coco_subset")
+    parser.add_argument("--seed", type=int, default=0, help="of the eighths (default 0)")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)
