@@ -100,15 +100,6 @@ class Gallery:
         return {side: self.asker.tower(side) for side in SIDES}
 
     @property
-    def model(self):
-        """The Keras model, which is opened for this where there are stored towers."""
-        return self.asker.model
-
-    @property
-    def probes(self):
-        return self.asker.probes
-
-    @property
     def reads_words(self):
         """Whether any caption can be asked; of stored vectors only those of the gallery."""
         return self.towers["captions"].reads == "texts"
@@ -197,9 +188,9 @@ class Gallery:
         with self._lock:
             if (side, name) not in self._indexes:
                 items, similarity = self.embeddings[side], self.similarity(name)
-                hubs = None
+                probes, hubs = self.asker.probes, None
                 if name == self.own_similarity:  # of others the probes say nothing
-                    hubs, _ = bank_of(self._hubs, lambda: items, similarity, side, self.probes)
+                    hubs, _ = bank_of(self._hubs, lambda: items, similarity, side, probes)
                 self._indexes[side, name] = Index.build(
                     items,
                     similarity,
@@ -259,7 +250,7 @@ class Gallery:
             return self.asker.similarity
         from zoo import similarities  # which needs Keras
 
-        return similarities.get(name, self.model)
+        return similarities.get(name, self.asker.model)
 
     def names(self, side):
         """What to call the items of a side: an image's name, a caption itself."""

@@ -31,7 +31,7 @@ def add(service):
         share = confidence / 100
         figure = map_plot.figure(gallery, groups, with_captions, share, query)
         items = [
-            (f"{name}: {_name(gallery, side, row)}", f"{side} {row}")
+            (f"{name}: {gallery.names(side)[row]}", f"{side} {row}")
             for name, *rows in groups
             for side, members in zip(("images", "captions"), rows, strict=True)
             if side == "images" or with_captions
@@ -42,9 +42,6 @@ def add(service):
     def show(item):
         side, row = item.split()
         return _card(gallery, side, int(row))
-
-    def others(seed):
-        return int(seed) + 1
 
     with gr.Tab("Map", id="map") as tab:
         with gr.Row():
@@ -91,7 +88,8 @@ def add(service):
         for control in (classes, confidence):
             control.release(draw, inputs, [plot, item], **private)
         with_captions.input(draw, inputs, [plot, item], **private)
-        more.click(others, seed, seed, **private).then(draw, inputs, [plot, item], **private)
+        others = more.click(lambda seed: int(seed) + 1, seed, seed, **private)
+        others.then(draw, inputs, [plot, item], **private)
         item.input(in_sentences(show), item, card, **private)
 
 
@@ -104,7 +102,3 @@ def _card(gallery, side, row):
 
 def _hover(said, picture='<img alt="" hidden>'):
     return f'<div class="halo-hover" aria-live="polite">{picture}<p>{said}</p></div>'
-
-
-def _name(gallery, side, row):
-    return (gallery.image_names if side == "images" else gallery.captions)[row]

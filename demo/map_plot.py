@@ -190,8 +190,7 @@ def _middle(embedding):
 
 
 def say(gallery, side, row):
-    names = gallery.image_names if side == "images" else gallery.captions
-    said, reference = names[row], gallery.references.get(side)
+    said, reference = gallery.names(side)[row], gallery.references.get(side)
     if reference is None:
         return said
     value = reference.values[row]

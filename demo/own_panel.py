@@ -106,7 +106,8 @@ def _told(gallery, own, bad, seconds):
     text = f"{count} {_plural(count, 'photo')} in {seconds:.1f} s."
     if bad:
         text += f" {bad} {_plural(bad, 'file')} could not be read as pictures."
-    known = None if gallery.probes is None else gallery.probes.known.get("i2t")
+    probes = gallery.asker.probes
+    known = None if probes is None else probes.known.get("i2t")
     html = cards.note(text)
     if known is not None:
         strange = int(known.declined(coordinates(own.embeddings["images"])).sum())

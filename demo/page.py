@@ -29,7 +29,7 @@ def build(gallery):
     """The page of a `Gallery`, ready for `launch`: a `gradio.Blocks` whose `service` answers."""
     service = Service(gallery)
     with gr.Blocks(
-        title=_title(gallery),
+        title=f"Halo Zoo · ask {gallery.name}",
         analytics_enabled=False,
         fill_width=True,  # style.css says how wide: four pictures of 240 pixels and more
         delete_cache=(600, 3600),
@@ -117,10 +117,6 @@ def _theme():
     blue = {f"button_primary_background_fill{end}": "#1d4ed8" for end in ("", "_dark")}
     blue |= {f"button_primary_background_fill_hover{end}": "#1e40af" for end in ("", "_dark")}
     return gr.themes.Default(font=_SYSTEM_FONTS, primary_hue="blue").set(**greys, **blue)
-
-
-def _title(gallery):
-    return f"Halo Zoo · ask {gallery.name}"
 
 
 def _head(gallery):

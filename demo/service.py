@@ -107,7 +107,7 @@ class Service:
         """The model, the gallery, the similarities that rank it, and how its answers are judged."""
         gallery = self.gallery
         return {
-            "model": gallery.model_name or gallery.model.name,
+            "model": gallery.model_name or gallery.asker.model.name,
             "gallery": gallery.name,
             "images": len(gallery.image_names),
             "captions": len(gallery.captions),

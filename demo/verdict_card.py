@@ -40,13 +40,8 @@ def answer(gallery, found, kept=None, similarity=None):
 
 def image_answer(gallery, said, similarity=None):
     """What an image finds: an `Answer`."""
-    return "".join(
-        [
-            verdict(said),
-            _results(gallery, said, "captions"),
-            _why(gallery, said, "images", "captions", similarity),
-        ]
-    )
+    found = _results(gallery, said, "captions")
+    return verdict(said) + found + _why(gallery, said, "images", "captions", similarity)
 
 
 def everything(gallery, found):

@@ -8,7 +8,7 @@ import dataclasses
 import io
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 from zoo.training.settings import RunSettings
 
@@ -28,44 +28,10 @@ OF_DAA = {  # flags of every retrieval model; the paper's where DAA is on
 COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 
 
-class Sentence(NamedTuple):
-    """One entry of the file."""
-
-    source: str  # paper and place, as settings name it
-    text: str  # the words there; "…" stands for words left out
-    settings: tuple  # names, or `name=value` for that value alone
-    note: str = ""  # what the words leave open
-
-
-class Difference(NamedTuple):
-    """What is not as released, and no setting: one entry of the file."""
-
-    source: str
-    part: str  # what it is about
-    released: str  # file, and what it does
-    ours: str
-    reason: str
-    commands: tuple  # titles; none: of all recipes
-
-
-def sentences():
-    """The entries of the file, in its order."""
-    return [
-        Sentence(**{**entry, "settings": tuple(entry["settings"])}) for entry in entries("sentence")
-    ]
-
-
-def differences():
-    """The differences of the file, in its order."""
-    return [
-        Difference(**{**entry, "commands": tuple(entry["commands"])})
-        for entry in entries("difference")
-    ]
-
-
 def entries(kind):
-    """The tables of one kind in the file."""
-    return tomllib.loads(SENTENCES.read_text(encoding="utf-8"))[kind]
+    """The `[[sentence]]`s or `[[difference]]`s of the file, in its order."""
+    found = tomllib.loads(SENTENCES.read_text(encoding="utf-8"))[kind]
+    return [SimpleNamespace(**{"note": "", **entry}) for entry in found]
 
 
 def sources(source):
@@ -99,7 +65,7 @@ def rows(values):
     """`[(sentence, name, {value: [title]})]`, one for each setting that a sentence names."""
     of = []
     open_ones = {(*key, value) for key, by in values.items() if key[0] for value in by}
-    for sentence in sentences():
+    for sentence in entries("sentence"):
         for entry in sentence.settings:
             name, _, only = entry.partition("=")
             by_value = values.get((sentence.source, name), {})
@@ -143,7 +109,7 @@ def table(commands, shown):
                 for cells in _cells(by_value, shown)
             )
     titles = {title for title, _ in commands}
-    for one in differences():
+    for one in entries("difference"):
         unknown = set(one.commands) - titles
         if unknown:
             raise ValueError(f"{SENTENCES.name}: {one.part}: no command {', '.join(unknown)}")

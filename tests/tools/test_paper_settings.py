@@ -217,7 +217,7 @@ def test_sources_name_places_that_exist(shared_data):
 
 def test_sentences_stand_in_their_papers(shared_data):
     of_paper = {name: _plain(text) for name, text in texts_of_papers(shared_data).items()}
-    for sentence in paper_sources.sentences():
+    for sentence in paper_sources.entries("sentence"):
         paper, _, place = sentence.source.partition(", ")
         if paper in PAPERS and place != "released code":
             rest = of_paper[paper]
