@@ -19,7 +19,7 @@ CAPTION = "a small bird with a red crown and black wings"
 def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
     answer = answers.search(gaussians, caption_embedding, "images", SURE, k=5)
     logits = np.asarray(
-        gaussians.model.similarity(gaussians.embeddings["images"], caption_embedding)
+        gaussians.asker.model.similarity(gaussians.embeddings["images"], caption_embedding)
     )
     order = np.argsort(-logits[:, 0])[:5]
     assert [result["item"] for result in answer["results"]] == order.tolist()
@@ -33,17 +33,18 @@ def test_images_come_in_the_models_own_order(gaussians, caption_embedding):
 def test_captions_of_an_image_and_their_uncertainty(gaussians, photo):
     image = gaussians.towers["images"].of_files([photo])
     answer = answers.search(gaussians, image, "captions", SURE, k=3)
-    logits = np.asarray(gaussians.model.similarity(image, gaussians.embeddings["captions"]))[0]
+    model = gaussians.asker.model
+    logits = np.asarray(model.similarity(image, gaussians.embeddings["captions"]))[0]
     assert [r["item"] for r in answer["results"]] == np.argsort(-logits)[:3].tolist()
-    values = np.asarray(gaussians.model.uncertainty(gaussians.embeddings["captions"]))
+    values = np.asarray(model.uncertainty(gaussians.embeddings["captions"]))
     for result in answer["results"]:
         value = values[result["item"]]
         assert result["uncertainty"] == pytest.approx(value, rel=1e-6)
         assert result["uncertainty_percentile"] == pytest.approx(
             100 * (values < value).mean(), abs=1
         )
-    own = np.asarray(gaussians.model.uncertainty(gaussians.embeddings["images"]))
-    asked = float(gaussians.model.uncertainty(image)[0])
+    own = np.asarray(model.uncertainty(gaussians.embeddings["images"]))
+    asked = float(model.uncertainty(image)[0])
     assert answer["uncertainty"] == pytest.approx(asked, rel=1e-6)
     assert answer["uncertainty_percentile"] == pytest.approx(100 * (own < asked).mean(), abs=3)
 
