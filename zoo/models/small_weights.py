@@ -77,7 +77,10 @@ def _rewritten(
     compress: bool = True,
 ):
     unfinished = pathlib.Path(out).with_suffix(".unfinished")
-    with h5py.File(path, "r") as old, h5py.File(unfinished, "w") as new:
+    # The layout of HDF5 1.10 (2016) spends 3 kB less on each array than the oldest, which is the
+    # default: 2.4 MB of `photos_pfe`.
+    file = h5py.File(unfinished, "w", libver=("v110", "v110"))
+    with h5py.File(path, "r") as old, file as new:
         scales = new.create_group(SCALES) if keep_scales else None
 
         def copy(name, item):
@@ -88,7 +91,7 @@ def _rewritten(
                 return
             values = change(name, item[()], scales)
             packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True}
-            options = packed if compress and values.size > 100 else {}
+            options = packed | {"chunks": values.shape} if compress and values.size > 100 else {}
             new.create_dataset(name, data=values, **options).attrs.update(item.attrs)
 
         new.attrs.update(old.attrs)
