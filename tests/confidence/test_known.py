@@ -113,7 +113,8 @@ def known_texts(shape):
 def test_the_distance_is_of_the_nearest_five_and_of_the_tilt(shape):
     points = texts(4, 6)
     for point, distance in zip(points, shape.distance(points), strict=True):
-        cosines = sorted(float(point @ one) for one in shape.seen.astype("float64"))
+        seen = shape.seen / np.linalg.norm(shape.seen.astype("float64"), axis=1, keepdims=True)
+        cosines = sorted(float(point @ one) for one in seen)
         assert distance == pytest.approx(1 - np.mean(cosines[-5:]) - point @ shape.tilt, abs=1e-5)
     longer = np.concatenate([3 * points, np.ones((6, 5))], axis=1)  # a Gaussian's log variance
     np.testing.assert_allclose(shape.distance(longer), shape.distance(points), atol=1e-5)
@@ -121,7 +122,9 @@ def test_the_distance_is_of_the_nearest_five_and_of_the_tilt(shape):
 
 def test_five_texts_are_enough_to_keep():
     few = texts(0, 5)
-    assert len(SeenTexts(few, few[0]).seen) == 5
+    kept = SeenTexts(few, few[0])
+    assert (kept.seen.shape, kept.seen.dtype) == (few.shape, "int8")
+    np.testing.assert_array_equal(SeenTexts(kept.seen, few[0]).seen, kept.seen)
     with pytest.raises(ValueError, match=r"must be \(5 texts or more, dim\)"):
         SeenTexts(few[:4], few[0])
 

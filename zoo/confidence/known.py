@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from zoo.confidence.bank import packed
 from zoo.confidence.features import Logistic
 from zoo.embeddings import checks
 from zoo.embeddings.arrays import products, unit
@@ -93,7 +94,7 @@ class SeenTexts:
     # five kept texts (Sun et al., ICML 2022), less the place along a direction from made-up texts
     # to real ones (outlier exposure, Hendrycks et al., ICLR 2019).
 
-    seen: np.ndarray
+    seen: np.ndarray  # (n, dim) directions, kept as int8
     tilt: np.ndarray
 
     def __post_init__(self):
@@ -101,9 +102,10 @@ class SeenTexts:
             raise ValueError(f"`seen` must be ({NEAREST} texts or more, dim); {self.seen.shape}")
         if self.tilt.shape != self.seen.shape[1:]:
             raise ValueError(f"`tilt` must be {self.seen.shape[1:]}; received {self.tilt.shape}")
-        object.__setattr__(self, "seen", self.seen.astype(np.float16))
+        if self.seen.dtype != np.int8:
+            object.__setattr__(self, "seen", packed(self.seen))
         object.__setattr__(self, "tilt", self.tilt.astype(np.float32))
-        object.__setattr__(self, "_rows", self.seen.astype(np.float32))
+        object.__setattr__(self, "_rows", unit(self.seen.astype(np.float32)))
 
     @classmethod
     def fit(cls, seen, others, strange):

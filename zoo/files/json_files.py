@@ -75,8 +75,10 @@ def pack(value: Any) -> Any:
         return {name: pack(getattr(value, name)) for name in sorted(_fields(value))}
     if isinstance(value, np.ndarray):
         value = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        data = base64.b64encode(value.tobytes()).decode()
-        return {"shape": list(value.shape), "type": value.dtype.str, "data": data}
+        data, facts = value.tobytes(), {"shape": list(value.shape), "type": value.dtype.str}
+        small = zlib.compress(data)
+        name, kept = ("deflated", small) if len(small) < 0.9 * len(data) else ("data", data)
+        return {**facts, name: base64.b64encode(kept).decode()}
     if isinstance(value, dict):
         return {str(key): pack(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -99,8 +101,9 @@ def unpack(kind: Any, value: Any) -> Any:
         hints = typing.get_type_hints(kind)
         return kind(**{field: unpack(hints[field], one) for field, one in value.items()})
     if kind is np.ndarray:
-        array = np.frombuffer(base64.b64decode(value["data"]), value["type"])
-        return array.reshape(value["shape"]).copy()
+        data = base64.b64decode(value.get("deflated") or value["data"])
+        data = zlib.decompress(data) if "deflated" in value else data
+        return np.frombuffer(data, value["type"]).reshape(value["shape"]).copy()
     if origin is dict and arguments:
         return {key: unpack(arguments[1], one) for key, one in value.items()}
     if origin is tuple:
