@@ -1,0 +1,89 @@
+"""Which single words are refused over photos that show them, and over photos that do not.
+
+    python -m studies.absent_words photos_pfe ../shared/data
+
+Three galleries of 500 of Flickr8k's test photos, asked nouns of its captions and of COCO's, at most
+150 of a kind: common ones are in the captions of 1 % of the photos, rare ones in fewer, absent ones
+in none. A known word is in a caption of the preset's bank. Refused: "nothing matches" and "not
+understood".
+"""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+
+from studies.people_data import Encoded
+from zoo import evaluation
+from zoo.cli import OneLineParser, run
+from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD
+from zoo.confidence.words import stem
+from zoo.embeddings.arrays import take
+from zoo.evaluation.phrases import held_stems, nouns_of
+from zoo.models.presets import from_preset
+from zoo.retriever import Retriever
+
+DRAWS, PHOTOS, MOST, COMMON = 3, 500, 150, 0.01
+
+
+def main(argv=None):
+    options = _parser().parse_args(argv)
+    model, probes = from_preset(options.model), evaluation.probes_of(options.model)
+    test = Encoded.of(options.data / "flickr8k", options.model, "test", options.cache)
+    held = held_stems(test.texts, test.owners, len(test.names))
+    words = [nouns_of(captions) for captions in captions_of(options.data)]
+    rng, refused = np.random.default_rng(options.seed), {}
+    for draw in range(DRAWS):
+        photos = np.random.default_rng(options.seed + draw).permutation(len(held))[:PHOTOS]
+        shown = [one for photo in photos for one in held[photo]]
+        counts = dict(zip(*np.unique(shown, return_counts=True), strict=True))
+        images = take(test.images, photos)
+        retriever = Retriever.build(model, images, ids=photos, probes=probes)
+        for kind, some in kinds_of(words, counts, probes.bank).items():
+            asked = [some[place] for place in rng.permutation(len(some))[:MOST]]
+            verdicts = [answer.verdict for answer in retriever.ask(asked)]
+            lost = [verdict in (ABSENT, NOT_UNDERSTOOD) for verdict in verdicts]
+            refused.setdefault(kind, []).append((len(some), np.mean(lost)))
+    print("| Words | number | refused |\n|---|---|---|")
+    for kind, found in refused.items():
+        number, share = np.mean(found, axis=0)
+        print(f"| {kind} | {number:.0f} | {share:.2f} |")
+    return 0
+
+
+def captions_of(data):
+    """The captions of Flickr8k, and those of COCO's validation split."""
+    with open(data / "flickr8k/pairs.csv", encoding="utf-8", newline="") as file:
+        flickr = [row["caption"] for row in csv.DictReader(file)]
+    text = (data / "coco_annotations/captions_val2017.json").read_text(encoding="utf-8")
+    return flickr, [row["caption"] for row in json.loads(text)["annotations"]]
+
+
+def kinds_of(words, counts, bank):
+    """Lists of words by what a gallery shows, `counts` photos of each stem."""
+    flickr, coco = words
+    number = {word: counts.get(stem(word), 0) for word in flickr | coco}
+    known = {word for word in number if len(bank.holding(stem(word)))}
+    least = COMMON * PHOTOS
+    return {
+        "common": sorted(word for word in flickr if number[word] >= least),
+        "rare": sorted(word for word in flickr if 0 < number[word] < least),
+        "absent, known": sorted(word for word in flickr & known if not number[word]),
+        "absent, unknown": sorted(word for word in coco - known if not number[word]),
+    }
+
+
+def _parser():
+    parser = OneLineParser(
+        prog="python -m studies.absent_words", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("model", help="a preset of photos with a bank of captioned photos")
+    parser.add_argument("data", type=Path, help="folder with flickr8k and coco_annotations")
+    parser.add_argument("--seed", type=int, default=0, help="of the galleries and words")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    return parser
+
+
+if __name__ == "__main__":
+    run(main)
