@@ -20,7 +20,8 @@ A pretrained network of ImageNet reads the pictures and a pretrained MiniLM the 
 stay as they are. Linear maps of their stored vectors then learn to match (InfoNCE), and after that
 how sure each is (probabilistic embeddings, PFE). The networks are those of the packaged preset
 `photos_pfe`, so nothing is fetched; its maps are the start, and the mean of them and of what was
-learnt that ranks the validation photos best is kept. With `--model` the points are those of CLIP,
+learnt that ranks the validation photos best is kept; where that is the preset alone, so are its
+variances, and the run ends where it began. With `--model` the points are those of CLIP,
 SigLIP or another model of points as they are, and the variances alone are learnt. A tenth of the
 pictures is for validation and a tenth for the test, or what a column `split` says.
 """
@@ -34,19 +35,17 @@ from typing import Literal
 
 import own_pairs_gru
 import own_pairs_next
+import own_pairs_start
 from zoo import (
     cli,
     encoders,
-    evaluation,
     losses,
-    metrics,
     models,
     plots,
     similarities,
     training,
 )
 from zoo.cli import differs, setting
-from zoo.confidence.probes import contents_hash
 from zoo.data import Stream, batches
 from zoo.data.records.features import cached, caption_vectors
 from zoo.data.records.sources import Features
@@ -58,17 +57,13 @@ from zoo.models import Tower
 from zoo.models.points import frozen_points
 
 import keras
-import numpy as np
 
-PRESET = "photos_pfe"
 # Layers whose maps are pooled beside the last: they say where and of what, which the last forgets.
 LAYERS = {
     "mobilenet_v2": tuple(f"block_{n}_expand_relu" for n in (3, 6, 10, 13, 14, 15, 16)),
     "efficientnet_lite2": encoders.stage_layers(),
 }
 PHASES = ("points", "variances")
-HEADS = ("unit_variance_of_features", "embedding")  # what a tower learns over a frozen network
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the maps learnt here, the rest is the preset's
 GRU = ("--text=gru", "--start-from")  # of `own_pairs_gru.py`
 
 
@@ -222,10 +217,11 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
     else:
         with run.replicas():
             epochs = settings.epochs if points is None else 0
-            points = points or build(settings, *(networks or own_networks)(settings))
-            first = None
-            if networks is None and epochs and reads_packaged(settings):
-                first = maps_of_preset(points)
+            preset = None
+            if points is None:
+                preset, *found = (networks or own_networks)(settings)
+                points = build(settings, *found)
+            is_start = preset is not None and own_pairs_start.begin(points, preset)
             gaussians = models.pfe(
                 points,
                 regularization=settings.regularization,
@@ -236,13 +232,13 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
             run.read_features(*(stored(split, points) for split in splits))
             prepare(run)
             encoded = time.process_time()
-            fit(settings, run, points, epochs, first)
+            fit(settings, run, points, epochs, preset if is_start else None)
         cost = {
             "cpu_seconds_encoding": encoded - start,
             "cpu_seconds_training": time.process_time() - encoded,
         }
-        if networks is None and reads_packaged(settings) and is_new_to_preset(run):
-            cost["preset_recall@1"] = recall_of_preset(run)
+        if preset is not None and (recall := own_pairs_start.recall(run, preset)) is not None:
+            cost["preset_recall@1"] = recall
         results = training.finish(
             run, **settings.evaluation(), measure_more=lambda *_: cost, report=plots.draw_run
         )
@@ -267,84 +263,30 @@ def build(settings, photos, sentences, tokenizer):
 
 
 def own_networks(settings):
-    """The frozen network of pictures, that of captions, and the tokenizer.
+    """The preset if both its networks are taken, else None; the frozen network of pictures, that
+    of captions, and the tokenizer.
 
     Raises:
         InputError: if weights are not there, or the preset reads captions of another length.
     """
     preset = None
     packaged = settings.image_weights is None and settings.backbone is None
-    if settings.text_weights is None or (packaged and PRESET in models.list_presets()):
-        preset = packaged_networks(settings)
+    is_there = own_pairs_start.PRESET in models.list_presets()
+    if settings.text_weights is None or (packaged and is_there):
+        preset = own_pairs_start.packaged(settings)
     if settings.text_weights is None:
         sentences, tokenizer = preset.caption_encoder.get_layer("backbone"), preset.tokenizer
     else:
         sentences = encoders.sentences(settings.text_weights, settings.max_words)
         tokenizer = read_bert_tokenizer(settings.text_weights, settings.max_words)
     if packaged and preset is not None:
-        return preset.image_encoder.get_layer("backbone"), sentences, tokenizer
+        photos = preset.image_encoder.get_layer("backbone")
+        return preset if settings.text_weights is None else None, photos, sentences, tokenizer
     name = settings.backbone or encoders.backbone_of_file(settings.image_weights) or "mobilenet_v2"
     weights = "imagenet" if settings.image_weights is None else settings.image_weights
     weights = None if name in encoders.FROM_SCRATCH and weights == "imagenet" else weights
     network = encoders.convolutional(name, settings.image_size, weights, trainable=False)
-    return encoders.mean_and_max(network, LAYERS.get(name, ())), sentences, tokenizer
-
-
-def packaged_networks(settings):
-    """The preset whose networks are taken.
-
-    Raises:
-        InputError: if it is not there, or made for other sizes.
-    """
-    if PRESET not in models.list_presets():
-        raise InputError(
-            f"the preset {PRESET!r} is not packaged here; give --text-weights a folder with a "
-            "MiniLM or a name on Hugging Face, or take --text gru"
-        )
-    preset = models.from_preset(PRESET)
-    found = {
-        "--max-words": preset.tokenizer.max_words,
-        "--image-size": preset.image_encoder.input_shape[1],
-    }
-    wanted = {"--max-words": settings.max_words, "--image-size": settings.image_size}
-    for flag, value in found.items():
-        if wanted[flag] != value:
-            raise InputError(
-                f"{flag} must be {value}, as of the preset {PRESET!r}; received {wanted[flag]}. "
-                "Other sizes need --text-weights and --image-weights"
-            )
-    return preset
-
-
-def reads_packaged(settings):
-    """Whether a run stores the vectors of the preset's own networks."""
-    named = settings.image_weights, settings.text_weights, settings.model, settings.backbone
-    return named == (None,) * 4
-
-
-def is_new_to_preset(run):
-    """Whether the preset was trained on none of the run's test photos."""
-    seen = evaluation.probes_of(PRESET).trained_on
-    paths = run.test.records.image_paths
-    return not np.isin([contents_hash(path) for path in paths], seen).any()
-
-
-def recall_of_preset(run):
-    """R@1 of the preset on the run's test photos, text to image, in percent.
-
-    It reads the vectors that the run has stored, so that asking costs a second.
-    """
-    return recalls(run.reader(models.from_preset(PRESET)), run.test)["t2i_recall@1"]
-
-
-def recalls(heads, split):
-    """Recalls of heads on a split of stored vectors, in percent."""
-    found = evaluation.encode(heads, split.records, split.source)
-    pairs = metrics.PairwiseSimilarity(found.images, found.captions, heads.similarity)
-    owners = split.records.caption_image
-    relevance = metrics.LabelRelevance(np.arange(split.records.num_images), owners)
-    found = metrics.evaluate_retrieval(pairs, relevance)
-    return {name: value for name, value in found.items() if "recall" in name}
+    return None, encoders.mean_and_max(network, LAYERS.get(name, ())), sentences, tokenizer
 
 
 def stored(split, model):
@@ -359,44 +301,9 @@ def stored(split, model):
     return dataclasses.replace(split, records=records, source=pictures)
 
 
-def maps_of_preset(points):
-    """The maps of the preset, which become those of `points`; None if they are of other widths."""
-    preset = models.from_preset(PRESET)
-    own, start = maps(points), [weight.numpy() for weight in maps(preset)]
-    if [weight.shape for weight in own] != [weight.shape for weight in start]:
-        return None
-    for weight, value in zip(own, start, strict=True):
-        weight.assign(value)
-    return start
-
-
-def maps(model):
-    """The weights of both towers' heads."""
-    towers = model.image_encoder, model.caption_encoder
-    return [weight for t in towers for name in HEADS for weight in t.get_layer(name).weights]
-
-
-def keep_best_mean(run, heads, start):
-    """Sets maps to the mean of the preset's and those learnt that ranks the validation best."""
-    own = maps(heads)
-    learnt = [weight.numpy() for weight in own]
-
-    def mix(share):
-        for weight, first, last in zip(own, start, learnt, strict=True):
-            weight.assign((1 - share) * first + share * last)
-
-    def ranked(share):
-        mix(share)
-        return sum(recalls(heads, run.validation).values())
-
-    share = max(SHARES, key=ranked)
-    mix(share)
-    print(f"maps: {share:.0%} learnt from these photos, the rest from {PRESET}")
-
-
-def fit(settings, run, points, epochs, start=None):
-    """The points alone, then the variances of the frozen points, which lose nothing by it. With the
-    maps of the preset as the `start`, the best mean of both is kept."""
+def fit(settings, run, points, epochs, preset=None):
+    """The points alone, then the variances of the frozen points, which lose nothing by it. Where
+    the `preset` is the start, the best mean of both is kept."""
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
     rate = training.cosine_decay_after_a_twentieth
@@ -404,8 +311,12 @@ def fit(settings, run, points, epochs, start=None):
     def asked_for():  # a variance is of the point that will be asked for
         for tower in towers:
             tower.get_layer("dropout").rate = 0.0
-        if start is not None:
-            keep_best_mean(run, heads, start)
+        if preset is not None:
+            own_pairs_start.keep_best_mean(run, heads, preset)
+
+    def variances_learnt():
+        if preset is not None:
+            own_pairs_start.keep_variances(run.model, preset)
 
     phases = [
         training.Phase(
@@ -421,6 +332,7 @@ def fit(settings, run, points, epochs, start=None):
             rate=rate(settings.variance_rate),
             frozen=towers,
             model=run.reader(run.model),
+            then=variances_learnt,
         ),
     ]
 

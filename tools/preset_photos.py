@@ -152,7 +152,7 @@ def small_networks(settings, data, options):
             whole = _recipe().build(settings, *made(stage, settings, data, options))
             zoo.save_preset(whole, folder, half_precision="int8")
     model = from_preset(folder)
-    return *_backbones(model), model.tokenizer
+    return None, *_backbones(model), model.tokenizer
 
 
 def made(stage, settings, data, options):
@@ -181,7 +181,7 @@ def made(stage, settings, data, options):
     heads = own_pairs.build(settings, *_backbones(model), model.tokenizer)
 
     def show(heads):
-        print("heads:", own_pairs.recalls(heads, started.validation), flush=True)
+        print("heads:", own_pairs.own_pairs_start.recalls(heads, started.validation), flush=True)
 
     sentences = preset_text.trained_through(heads, started.train, settings.seed, show)
     return _backbones(model)[0], sentences, model.tokenizer

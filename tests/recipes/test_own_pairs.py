@@ -11,6 +11,7 @@ from PIL import Image
 import own_pairs
 import own_pairs_gru
 import own_pairs_next
+import own_pairs_start
 import zoo
 from demo import sources
 from demo.service import Service
@@ -107,15 +108,31 @@ def test_the_better_of_the_preset_s_maps_and_those_learnt_is_kept(finished, lear
     splits = [own_pairs.stored(zoo.data.open(data, name), model) for name in ("train", "test")]
     run = zoo.training.Run(RunFolder.existing(out))
     run.read_features(*splits, splits[1])
-    weights = own_pairs.maps(model)
-    good = [weight.numpy() for weight in weights]
-    rng = np.random.default_rng(0)
-    bad = [rng.uniform(0.1, 1, values.shape) for values in good]
-    for weight, values in zip(weights, good if learnt_here else bad, strict=True):
-        weight.assign(values)
-    expected = own_pairs.recalls(run.reader(zoo.from_preset(out)), splits[1])
-    own_pairs.keep_best_mean(run, run.reader(model), bad if learnt_here else good)
-    assert sum(own_pairs.recalls(run.reader(model), splits[1]).values()) >= sum(expected.values())
+    preset, rng = zoo.from_preset(out), np.random.default_rng(0)
+    for weight in own_pairs_start.maps(preset if learnt_here else model):
+        weight.assign(rng.uniform(0.1, 1, weight.shape))
+    best = own_pairs_start.recalls(run.reader(zoo.from_preset(out)), splits[1])
+    own_pairs_start.keep_best_mean(run, run.reader(model), preset)
+    found = own_pairs_start.recalls(run.reader(model), splits[1])
+    assert sum(found.values()) >= sum(best.values())
+
+
+def test_where_nothing_is_learnt_the_run_is_the_preset(
+    finished, photos, minilm, tmp_path, monkeypatch
+):
+    preset = zoo.from_preset(finished[0])
+    for weight in own_pairs_start.maps(preset, own_pairs_start.VARIANCES):
+        weight.assign(np.random.default_rng(0).normal(-4, 1, weight.shape))
+    towers = (preset.image_encoder, preset.caption_encoder)
+    networks = [tower.get_layer("backbone") for tower in towers]
+    given = preset, *networks, preset.tokenizer
+    monkeypatch.setattr(own_pairs, "own_networks", lambda settings: given)
+    monkeypatch.setattr(own_pairs_start, "SHARES", (0.0,))
+    results = run_of(photos, minilm, tmp_path / "run")
+    own = zoo.from_preset(tmp_path / "run")
+    for one, other in zip(own.get_weights(), preset.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert results["retrieval"]["csd"]["t2i_recall@1"] == results["preset_recall@1"]
 
 
 @pytest.mark.usefixtures("one_eagerly")
