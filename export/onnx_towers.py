@@ -10,7 +10,7 @@ from zoo.data.text.twin import tokenizer_of
 from zoo.errors import InputError
 from zoo.files.atomic import atomic_folder, write_text
 from zoo.files.piece_tokenizer import PieceTokenizer
-from zoo.models.frozen import frozen, towers_of, write_onnx
+from zoo.models.frozen import towers_of, write_onnx
 from zoo.retriever.stored_towers import open_onnx
 
 TOKENIZER = "tokenizer.json"
@@ -42,7 +42,7 @@ def export_onnx(model, out, image_only=False, batch_size=None, image_size=None):
 
     | in `OUT` | what |
     |---|---|
-    | `images.onnx`, `captions.onnx` | the towers |
+    | `images.onnx`, `captions.onnx` | the towers; their large weights are in `NAME.data` beside |
     | `tokenizer.json` | for the package `tokenizers`, where it gives the model's ids |
     | `client.py` | how to ask, in a few lines |
     | `export.json` | inputs, outputs and the measured difference from Keras, for programs |
@@ -74,7 +74,7 @@ def export_onnx(model, out, image_only=False, batch_size=None, image_size=None):
         for tower in towers:
             path = partial / f"{tower.side}.onnx"
             with writing(out):
-                write_onnx(frozen(tower), tower, path)
+                write_onnx(tower, path)
             inputs = tower.example(model)
             found, expected = open_onnx(path)({tower.side: inputs}), tower.expected(inputs)
             for name, values in expected.items():

@@ -79,14 +79,6 @@ def test_clipping_comes_once_however_often_it_is_asked_for():
     np.testing.assert_allclose(weight, [2.0])
 
 
-def test_a_constant_graph_has_no_variables():
-    weight = tf.Variable([2.0])
-    function = tf.function(lambda x: weight * x, input_signature=[tf.TensorSpec((1,))])
-    constant = compat.constant_graph(function.get_concrete_function())
-    assert not constant.variables
-    np.testing.assert_allclose(constant(tf.constant([3.0]))[0], [6.0])
-
-
 def test_tf2onnx_has_its_steps_back():
     pytest.importorskip("tf2onnx")
     from tf2onnx import optimizer

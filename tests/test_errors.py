@@ -66,7 +66,7 @@ PLACES = {
         "serve",
         lambda: runpy.run_module("zoo.retriever.server"),
     ),
-    "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(None, RECURRENT, "x")),
+    "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(RECURRENT, "x")),
     "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
 }

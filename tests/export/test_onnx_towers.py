@@ -67,6 +67,7 @@ def test_one_size_of_batch_and_images_alone(pcme, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == [
         "client.py",
         "export.json",
+        "images.data",
         "images.onnx",
     ]
 

@@ -5,6 +5,7 @@ Nothing else here calls them. `tests/test_compat.py` notices when a new version 
 
 import contextlib
 import importlib
+import logging
 import os
 import re
 import sys
@@ -116,12 +117,6 @@ def byte_pairs_of(tokenizer: keras.layers.Layer) -> Any:
     return tokenizers.Tokenizer.from_str(tokenizer._tokenizer.to_str())
 
 
-def constant_graph(function: Any) -> Any:
-    """A TensorFlow concrete function whose variables have become constants."""
-    module = importlib.import_module("tensorflow.python.framework.convert_to_constants")
-    return module.convert_variables_to_constants_v2(function, lower_control_flow=False)
-
-
 @contextlib.contextmanager
 def sound_tf2onnx(optimised: bool = True) -> Iterator[Any]:
     """The module `tf2onnx`, with Keras' fix for NumPy 2 and without an optimisation that is wrong.
@@ -130,21 +125,23 @@ def sound_tf2onnx(optimised: bool = True) -> Iterator[Any]:
     masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
 
     Args:
-        optimised: False for none of its steps. Each copies all weights, 23 CPU-seconds in place of
-            9 for the captions of `photos_pfe`, and engines optimise a graph themselves; but the
-            loops of recurrent layers are no ONNX without them.
+        optimised: False for none of its steps: engines optimise a graph themselves, but the loops
+            of recurrent layers are no ONNX without them.
     """
     tf2onnx = require("tf2onnx", extra="search")
     with warnings.catch_warnings():  # of a name that NumPy may give another meaning
         warnings.simplefilter("ignore", FutureWarning)
         importlib.import_module("keras.src.export.tf2onnx_lib").patch_tf2onnx()
     steps = require("tf2onnx.optimizer", extra="search")._optimizers
-    before = dict(steps)
+    before, logger = dict(steps), logging.getLogger("tensorflow")
+    level = logger.level
     steps.pop("optimize_transpose", None)
     if not optimised:
         steps.clear()
+    logger.setLevel(logging.ERROR)  # of tables elsewhere it warns that they are not saved
     try:
         yield tf2onnx
     finally:
+        logger.setLevel(level)
         steps.clear()
         steps.update(before)

@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from zoo.errors import InputError, require
-from zoo.layers.compat import all_layers, constant_graph, sound_tf2onnx
+from zoo.layers.compat import all_layers, sound_tf2onnx
 
 TEXTS = ("a red bird", "", "two dogs, and a cat on the beach of an island")
-_MAPPED = 65536  # bytes of a weight
+_MAPPED, _PAGE = 65536, 4096  # bytes
 
 
 class FrozenTower(NamedTuple):
@@ -86,47 +86,60 @@ def image_inputs(encoder, batch_size, image_size):
     return tf.TensorSpec((batch_size, size, size, 3), tf.float32, name="pixels"), size
 
 
-def frozen(tower):
-    """A tower as a `tf.function` from its input to a dict, without variables."""
-
-    def call(inputs):
-        found = tower.encoder(inputs, training=False)
-        return [tf.cast(found[name], tf.float32) for name in tower.outputs]
-
-    traced = tf.function(call, input_signature=[tower.spec], autograph=False)
-    constant = constant_graph(traced.get_concrete_function())
-    graph = constant.graph.as_graph_def()
-    names = [tensor.name for tensor in constant.outputs]
-    given = constant.inputs[0].name
-
-    def rebuilt(inputs):
-        parts = tf.graph_util.import_graph_def(graph, {given: inputs}, names, name="")
-        return dict(zip(tower.outputs, parts, strict=True))
-
-    return tf.function(rebuilt, input_signature=[tower.spec], autograph=False)
-
-
-def write_onnx(function, tower, path):
-    """Writes a `FrozenTower`, whose function `frozen` made, to an ONNX file. Raises
-    MissingPackageError if tf2onnx is not installed."""
-    handlers = {"Erfc": (_complementary_error, [])}
+def write_onnx(tower, path):
+    """Writes a `FrozenTower` to an ONNX file, its large weights to `NAME.data` beside it, which an
+    engine maps to memory and which may be of any size. Raises MissingPackageError if tf2onnx is not
+    installed."""
     with sound_tf2onnx(optimised=tower.is_recurrent) as tf2onnx:
-        tf2onnx.convert.from_function(
-            function, [tower.spec], output_path=str(path), custom_op_handlers=handlers
+        # Weights as inputs: constants are copied ten times, and a graph holds 2 GB of them.
+        encoder, trained = tower.encoder, len(tower.encoder.trainable_variables)
+        weights = [*encoder.trainable_variables, *encoder.non_trainable_variables]
+        specs = [
+            tf.TensorSpec(weight.shape, weight.dtype, name=f"weight_{place}")
+            for place, weight in enumerate(weights)
+        ]
+
+        def call(inputs, *given):
+            found, _ = encoder.stateless_call(
+                given[:trained], given[trained:], inputs, training=False
+            )
+            return {name: tf.cast(found[name], tf.float32) for name in tower.outputs}
+
+        signature = [tower.spec, *specs]
+        model, _ = tf2onnx.convert.from_function(
+            tf.function(call, input_signature=signature, autograph=False),
+            signature,
+            custom_op_handlers={"Erfc": (_complementary_error, [])},
         )
+    _take_in(model.graph, {spec.name: one for spec, one in zip(specs, weights, strict=True)}, path)
+    path.write_bytes(model.SerializeToString())
 
 
-def move_weights_out(path):
-    """Moves the large weights of a file into `NAME.data` beside it, which an engine maps to
-    memory."""
-    onnx = require("onnx", extra="search")
-    model, data = onnx.load(path), path.with_suffix(".data")
-    path.unlink()
-    onnx.save_model(
-        model, path, save_as_external_data=True, location=data.name, size_threshold=_MAPPED
-    )
-    for written in (path, *([data] if data.exists() else ())):
-        written.chmod(0o644)
+def _take_in(graph, weights, path):
+    """Makes inputs of a graph that are weights its own."""
+    onnx, data, end = require("onnx", extra="search"), path.with_suffix(".data"), 0
+    names = [one.name for one in graph.input if one.name in weights]
+    kept = [one for one in graph.input if one.name not in weights]
+    del graph.input[:]
+    graph.input.extend(kept)
+    data.unlink(missing_ok=True)
+    for name in names:
+        values = np.ascontiguousarray(weights[name])
+        kind = onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
+        tensor = onnx.TensorProto(name=name, dims=values.shape, data_type=kind)
+        if values.nbytes < _MAPPED:
+            tensor.raw_data = values.tobytes()
+        else:
+            gap = -end % _PAGE
+            with data.open("ab") as file:
+                file.write(bytes(gap))
+                file.write(values.data)
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            place = {"location": data.name, "offset": end + gap, "length": values.nbytes}
+            for key, value in place.items():
+                tensor.external_data.add(key=key, value=str(value))
+            end += gap + values.nbytes
+        graph.initializer.append(tensor)
 
 
 def _complementary_error(graph, node, name, args):

@@ -199,7 +199,7 @@ def _session(path, threads, read):
     options.intra_op_num_threads = threads
     # Threads that wait by spinning cost a server of single questions more than the tower.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3  # its notes are of no use to who asks
+    options.log_severity_level = 4  # what is wrong is raised, too
     graph, data = str(path), path.with_suffix(".data")
     if read is not None:
         graph, weights = read(path), read(data)

@@ -15,7 +15,7 @@ from zoo.files.atomic import write_text
 from zoo.files.folders import TOWERS
 from zoo.files.written import Written, check_facts, facts_of, read_sealed, sealed
 from zoo.models import DualEncoder, Tower
-from zoo.models.frozen import TEXTS, frozen, move_weights_out, towers_of, write_onnx
+from zoo.models.frozen import TEXTS, towers_of, write_onnx
 from zoo.retriever import packed_towers
 from zoo.retriever.packed_towers import TOLERANCE, differs
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
@@ -123,8 +123,7 @@ def _is_whole(folder):
 
 def _differs(path, tower, batches, expected):
     """Writes a tower, and says where onnxruntime's numbers are not Keras'; None if nowhere."""
-    write_onnx(frozen(tower), tower, path)
-    move_weights_out(path)
+    write_onnx(tower, path)
     forward = open_onnx(path)
     found = joined([forward({tower.side: batch}) for batch in batches])
     error = differs(found, expected)
