@@ -7,7 +7,6 @@ The curve is of the model's probes, held-out pairs of a photo and a caption, eac
 packaged photos with its own photo put there. One half calibrates the other.
 """
 
-import argparse
 import textwrap
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 import zoo
+from zoo.cli import OneLineParser
 from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data import packaged_photos
 from zoo.metrics import risk_coverage
@@ -147,9 +147,7 @@ def _fewer_colours(path):
 
 
 def _options(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = OneLineParser(description=__doc__)
     parser.add_argument("--model", default=MODEL, help="a preset or a run folder")
     parser.add_argument("--questions", nargs=2, default=QUESTIONS, help="to ask")
     parser.add_argument("--out", type=Path, default=Path("docs/images/first_screen.png"))

@@ -8,7 +8,6 @@ Their licences are CC BY 2.0, CC BY-SA 2.0 and "no known copyright restrictions"
 not be changed (NoDerivs) or not be sold (NonCommercial) are left out. Metadata are not kept.
 """
 
-import argparse
 import json
 import re
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from zoo.cli import run
+from zoo.cli import OneLineParser, run
 from zoo.data.loaders.packaged_photos import (
     CAPTIONS,
     COLUMNS,
@@ -110,9 +109,7 @@ def _credit(one):
 
 
 def _options(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = OneLineParser(description=__doc__)
     parser.add_argument("source", type=Path, nargs="?", help="folder with captions.json, images/")
     parser.add_argument("--vectors", metavar="PRESET", help="encode the photos that are there")
     parser.add_argument("--captions", action="store_true", help="write the captions alone")

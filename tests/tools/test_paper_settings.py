@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import zoo
-from tools import paper_settings, paper_sources
+from tools import paper_settings
 
 ROOT = Path(__file__).parents[2]
 NO_BUILDERS = {"from_preset", "list_presets", "save_preset", "with_captioning"}
@@ -149,7 +149,7 @@ def test_defaults_are_those_of_the_paper(command, printed):
 
 def test_the_table_is_that_of_the_recipes():
     written = ROOT / "docs/models/settings.csv"
-    again = f"run python -m tools.paper_settings --out {written.relative_to(ROOT)}"
+    again = f"run python -m tools.paper_settings > {written.relative_to(ROOT)}"
     assert written.read_text() == paper_settings.table(), again
 
 
@@ -177,7 +177,7 @@ def sources():
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in SETTINGS:
                 continue
             for given in (one.value for one in node.keywords if one.arg == "source"):
-                for source in paper_sources.sources(ast.literal_eval(given)):
+                for source in paper_settings.sources(ast.literal_eval(given)):
                     found[source] = f"{path.relative_to(ROOT)}:{given.lineno}"
     return found
 
@@ -217,7 +217,7 @@ def test_sources_name_places_that_exist(shared_data):
 
 def test_sentences_stand_in_their_papers(shared_data):
     of_paper = {name: _plain(text) for name, text in texts_of_papers(shared_data).items()}
-    for sentence in paper_sources.entries("sentence"):
+    for sentence in paper_settings.entries("sentence"):
         paper, _, place = sentence.source.partition(", ")
         if paper in PAPERS and place != "released code":
             rest = of_paper[paper]

@@ -1,12 +1,13 @@
-"""MkDocs' hook: where a picture has a dark twin, a page shows the one of its scheme.
+"""MkDocs' hooks: pictures of a page's scheme, and a name of the search for screen readers.
 
-Pages name `x.png` alone, which is what the checkout shows; `x_dark.png` lies beside it
-(`tools/first_screen.py`).
+Pages name `x.png` alone, which is what the checkout shows; where a picture has a dark twin,
+`x_dark.png` lies beside it (`tools/first_screen.py`).
 """
 
 import re
 from pathlib import Path
 
+DIALOG = 'data-md-component="search" role="dialog"'
 IMAGE = re.compile(r'(<img [^>]*?src=")([^"#]+?)(\.png)("[^>]*>)')
 
 
@@ -22,3 +23,8 @@ def on_page_content(html, page, config, files):
         return f"{light}{before}{stem}_dark{suffix}#only-dark{after}"
 
     return IMAGE.sub(both, html)
+
+
+def on_post_page(output, page, config):
+    """The page with the name of the theme's search, a dialog."""
+    return output.replace(DIALOG, f'{DIALOG} aria-label="Search"')
