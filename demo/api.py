@@ -17,11 +17,7 @@ from demo.limits import MAX_RESULTS
 
 def add(service):
     """Adds the endpoints to the page that is being built; nothing of it is seen there."""
-    for function in (
-        service.find_images,
-        service.find_all,
-        service.describe_gallery,
-    ):
+    for function in (service.find_images, service.find_all, service.describe_gallery):
         gr.api(in_sentences(function), api_name=function.__name__)
     # Files only travel through components.
     image = uploaded_image(visible=False, label="image")
