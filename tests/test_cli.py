@@ -1,4 +1,8 @@
 import errno
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -101,6 +105,7 @@ def test_help_shows_sources_defaults_and_variants(capsys):
             "error: No space left on device: /x/model.keras\n",
         ),
         (KeyboardInterrupt(), 130, "interrupted\n"),
+        (InputError("no model \x1b[2J\u202e"), 2, "error: no model \\x1b[2J\\u202e\n"),
     ],
 )
 def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsys):
@@ -111,6 +116,19 @@ def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsy
         run(main)
     assert ended.value.code == code
     assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_reader_that_has_gone_is_no_error(lines):
+    """`| head -1`: also where all that is printed fits a buffer, which is written at the end."""
+    code = f"import zoo.cli; zoo.cli.run(lambda: print('x\\n' * {lines}))"
+    read, write = os.pipe()
+    os.close(read)
+    environ = {**os.environ, "HALO_LAZY": "1", "PYTHONUNBUFFERED": ""}
+    how = {"stdout": write, "stderr": subprocess.PIPE, "env": environ}
+    done = subprocess.run([sys.executable, "-c", code], **how)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 def test_run_keeps_the_traceback_of_a_defect_and_the_code_of_main():

@@ -135,6 +135,7 @@ def run(main: Callable[..., Any], *args: Any) -> NoReturn:
     )  # users cannot act on retracing warnings
     try:
         code = main(*args)
+        print(end="", flush=True)  # here, where a closed pipe is no error
     except InputError as error:
         code = _complain(str(error))
     except BrokenPipeError:  # `| head`: nobody reads further
@@ -217,7 +218,12 @@ def _command(program):
 
 
 def _complain(message):
-    print("error:", " ".join(message.split()), file=sys.stderr)
+    message = " ".join(message.split())
+    if not message.isprintable():  # of a stranger's file
+        from zoo.files.folders import printable
+
+        message = printable(message)
+    print("error:", message, file=sys.stderr)
     return 2
 
 
