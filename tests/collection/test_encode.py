@@ -129,6 +129,16 @@ def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype):
             np.testing.assert_array_equal(found.uncertainty, uncertainty)
 
 
+def test_a_damaged_vector_is_found(tmp_path):
+    path, mean = tmp_path / "part.parquet", np.random.default_rng(0).normal(size=(1, 99))
+    parts.write_part(path, Encoded(["a"], {"mean": mean}), "float32")
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(mean.astype("float32").tobytes()) + 7] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match="not a part of embeddings"):
+        parts.read_part(path)
+
+
 class Numbers:
     """Encodes texts of numbers, and notes which."""
 

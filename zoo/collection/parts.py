@@ -87,7 +87,8 @@ def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = No
     }
     table = arrow.table(columns).replace_schema_metadata({_NOTES: json.dumps(notes)})
     # Vectors do not get smaller.
-    parquet.write_table(table, file, compression={"name": "zstd"}, use_dictionary=False)
+    how = {"compression": {"name": "zstd"}, "use_dictionary": False}
+    parquet.write_table(table, file, **how, write_page_checksum=True)
 
 
 def _stamps(names, items):
@@ -143,7 +144,8 @@ def _read(path, columns):
     parquet = require("pyarrow.parquet", extra="search")
     with open_file(path) as file:
         # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
-        stored = parquet.ParquetFile(file, pre_buffer=False)
+        how = {"pre_buffer": False, "page_checksum_verification": True}
+        stored = parquet.ParquetFile(file, **how)
         table = stored.read(columns=columns, use_threads=False)
     return table, json.loads(table.schema.metadata[_NOTES])
 
