@@ -94,11 +94,14 @@ def _private_folder():
         sys.exit(_TOLD)  # as Ctrl+C does
 
     handler = signal.signal(signal.SIGTERM, told)
+    private = tempfile.mkdtemp(prefix="halo-demo-")
     try:
-        with tempfile.TemporaryDirectory(prefix="halo-demo-") as private:
-            os.environ["GRADIO_TEMP_DIR"] = private
-            yield
+        os.environ["GRADIO_TEMP_DIR"] = private
+        yield
     finally:
+        for _ in range(99):  # uploads that still come are written meanwhile
+            if os.path.isdir(private):
+                shutil.rmtree(private, True)
         ending.cancel()
         signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
         os.environ.pop("GRADIO_TEMP_DIR", None)

@@ -11,7 +11,7 @@ client.predict(image=handle_file("bird.jpg"), api_name="/find_captions")
 
 import gradio as gr
 
-from demo.events import in_sentences, uploaded_image
+from demo.events import PICTURES, in_sentences, uploaded_image
 from demo.limits import MAX_RESULTS
 
 
@@ -36,4 +36,5 @@ def add(service):
         return service.find_captions(image, similarity, results)
 
     inputs = [image, similarity, results]
-    never.click(in_sentences(find_captions), inputs, answer, api_name="find_captions")
+    asked = in_sentences(find_captions)
+    never.click(asked, inputs, answer, api_name="find_captions", **PICTURES)

@@ -12,6 +12,10 @@ from gradio import processing_utils, utils
 from demo import cards
 from demo.limits import RefusedError
 
+# Options of events that read pictures: they wait together for processes that decode, and others
+# pass them. Gradio's own limit, 4 at a time, lets a few large ones keep all out.
+PICTURES = {"concurrency_id": "pictures", "concurrency_limit": 24}
+
 # Gradio imports matplotlib for every event, to draw what this page never does.
 utils.MatplotlibBackendMananger = contextlib.nullcontext
 

@@ -1,7 +1,7 @@
 """A picture to the captions that it finds."""
 
 from demo import cards, chooser, verdict_card
-from demo.events import gr, said_on_the_page
+from demo.events import PICTURES, gr, said_on_the_page
 
 _EMPTY = "Choose a picture, or one of the gallery's, to see which captions it finds."
 _EMPTY_WITHOUT = "Choose a picture to see which captions it finds."
@@ -26,7 +26,7 @@ def add(service, controls):
                 image, taken = chooser.add(gallery, "halo-image", "halo-sample")
             with gr.Column(scale=2, min_width=300):
                 shown = gr.HTML(empty, elem_id="halo-captions")
-        inputs, options = [image, *controls], {"api_visibility": "private"}
+        inputs, options = [image, *controls], {"api_visibility": "private", **PICTURES}
         for event in (taken.then, image.upload):
             event(said_on_the_page(search), inputs, shown, **options)
         for control in controls:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from demo import cards, limits, verdict_card
-from demo.events import gr, in_sentences, said_on_the_page, uploaded_files
+from demo.events import PICTURES, gr, in_sentences, said_on_the_page, uploaded_files
 from demo.gallery import Gallery
 from demo.service import Service
 from zoo.embeddings.arrays import coordinates, joined
@@ -52,7 +52,7 @@ def add(service, controls):
             button = gr.Button("Search your photos", variant="primary", scale=1, min_width=110)
         shown = gr.HTML(elem_id="halo-own", js_on_load=verdict_card.PRESSES)
         private = {"api_visibility": "private"}
-        files.upload(in_sentences(take), files, [state, told], **private)
+        files.upload(in_sentences(take), files, [state, told], **private, **PICTURES)
         for event in (button.click, words.submit):
             event(said_on_the_page(search), [state, words, *controls], shown, **private)
 

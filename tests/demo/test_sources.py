@@ -1,9 +1,11 @@
 """Where model and gallery come from: runs, folders of one's own, and what is wrong with them."""
 
+import contextlib
 import functools
 import os
 import shutil
 import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +162,18 @@ def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkey
 
 def test_the_handler_of_sigterm_ends_with_the_demo():
     before = signal.getsignal(signal.SIGTERM)
-    with _private_folder(), pytest.raises(SystemExit):
-        signal.raise_signal(signal.SIGTERM)
+
+    def upload(folder):
+        with contextlib.suppress(FileNotFoundError):
+            for number in range(10_000):
+                (folder / str(number)).touch()
+
+    with _private_folder():
+        folder = Path(os.environ["GRADIO_TEMP_DIR"])
+        uploading = threading.Thread(target=upload, args=(folder,))
+        uploading.start()
+        with pytest.raises(SystemExit):
+            signal.raise_signal(signal.SIGTERM)
+    uploading.join()
+    assert not folder.exists()
     assert signal.getsignal(signal.SIGTERM) is before
