@@ -1,5 +1,7 @@
 """Files as other programs write them: read as they are meant, or refused in a sentence."""
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 from zoo.errors import InputError
-from zoo.files.decoding import decoded
+from zoo.files.decoding import decoded, fit
 from zoo.files.tables import read_table
 from zoo.files.vector_files import read_vectors
 
@@ -52,6 +54,16 @@ def test_formats_that_people_have_are_named(start, kind):
         decoded(start + bytes(99))
 
 
+def test_a_picture_that_is_far_too_long_is_refused_and_a_long_one_takes_little(tmp_path):
+    """To resize a side took memory of its length times the new one's."""
+    with pytest.raises(InputError, match="1 x 40000 pixels, more than 32,767 on a side"):
+        decoded(np.zeros((40_000, 1), "uint8"))
+    tracemalloc.start()
+    assert fit(np.zeros((32_767, 1, 3), "uint8"), 240, "stretch").shape == (240, 240, 3)
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
 def _saved(tmp_path, kind, **how):
     Image.new("RGB", (40, 30)).save(tmp_path / "a", kind, **how)
     return (tmp_path / "a").read_bytes()
@@ -61,10 +73,11 @@ def _saved(tmp_path, kind, **how):
     ("kind", "make", "said"),
     [
         ("JPEG", lambda b: b[:-2] + b[b.rindex(b"\xff\xda") : -2] * 100 + b"\xff\xd9", "100 scans"),
-        ("JPEG", lambda b: b[:2] + b"\xff\xfe\0\2" * 100_000 + b[2:], "100,000 parts"),
-        ("JPEG", lambda b: b[:2] + b"\xff\xe1\0\x08Exif\0\0" * 5 + b[2:], "4 EXIF blocks"),
-        ("PNG", lambda b: b[:33] + (bytes(4) + b"teSt" + bytes(4)) * 100_001 + b[33:], "parts"),
-        ("GIF", lambda b: b[:10] + bytes(3) + b"!\xfe" + b"\1a" * 5_000, "4,000 parts"),
+        ("JPEG", lambda b: b[:2] + b"\xff\xfe\0\2" * 20_000 + b[2:], "20,000 parts"),
+        ("JPEG", lambda b: b[:2] + b"\xff" * 8_000_000 + b[2:], "20,000 parts"),
+        ("JPEG", lambda b: b[:2] + b"\xff\xe1\0\x08Exif\0\0" * 3 + b[2:], "2 EXIF blocks"),
+        ("PNG", lambda b: b[:33] + (bytes(4) + b"teSt" + bytes(4)) * 20_001 + b[33:], "parts"),
+        ("GIF", lambda b: b[:10] + bytes(3) + b"!\xfe" + b"\1a" * 5_000, "2,000 parts"),
         ("BMP", lambda b: b[:30] + b"\1" + b[31:] + bytes(2**20), "compressed BMP"),
     ],
 )

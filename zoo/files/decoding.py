@@ -24,10 +24,10 @@ from zoo.errors import InputError
 
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "WEBP")
 SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".bmp", ".webp")
-MAX_PIXELS = 64_000_000
+MAX_PIXELS, MAX_SIDE = 64_000_000, 32_767  # it takes long to resize longer ones
 # Encoders write ten scans of a progressive JPEG, each of which may visit every pixel; and parts
 # before the pixels of some hundred bytes and more.
-MAX_SCANS, MAX_EXIF, MAX_PARTS = 100, 4, {"JPEG": 100_000, "PNG": 100_000, "GIF": 4_000}
+MAX_SCANS, MAX_EXIF, MAX_PARTS = 100, 2, {"JPEG": 20_000, "PNG": 20_000, "GIF": 2_000}
 MAX_RUNS = 2**20  # bytes of a compressed BMP, which Pillow decodes by Python
 IMAGENET_MEAN = (123.675, 116.28, 103.53)  # in 0 … 255; zero once an encoder has normalised it
 _OPENERS = tuple(kind for kind in FORMATS if kind != "MPO")  # Pillow's JPEG plugin opens MPO
@@ -117,15 +117,8 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
         side = max(int(np.rint(side)), 1)
         top, left = (height - side) // 2, (width - side) // 2
         picture = picture[top : top + side, left : left + side]
-    height, width, channels = picture.shape
-    rows, columns = _weights(height, size), _weights(width, size)
-    found = np.empty((size, width * channels), np.float32)
-    for row, weights in enumerate(rows):  # each sees a few of the picture's
-        first, last = np.flatnonzero(weights)[[0, -1]]
-        part = picture[first : last + 1].reshape(-1, width * channels)
-        found[row] = weights[first : last + 1] @ part.astype(np.float32)
-    found = np.einsum("ow,hwc->hoc", columns, found.reshape(size, width, channels), optimize=True)
-    return np.rint(np.clip(found, 0.0, 255.0)).astype(np.uint8)
+    picture = _resized(_resized(picture, size).transpose(1, 0, 2), size).transpose(1, 0, 2)
+    return np.rint(np.clip(picture, 0.0, 255.0)).astype(np.uint8)
 
 
 def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,11 +171,13 @@ def _check_work(contents):
 
 
 def _segments(contents):
-    at = 2
+    at, is_scan = 2, False
     while (found := _MARKER.search(contents, at)) and found[1] != b"\xd9":
-        at = found.end()
+        if not is_scan:  # Pillow passes over what is between two segments byte by byte
+            yield from ["parts"] * min(found.start() - at, MAX_PARTS["JPEG"] + 1)
+        at, is_scan = found.end(), found[1] == b"\xda"
         yield "parts"
-        if found[1] == b"\xda":
+        if is_scan:
             yield "scans"
             continue
         if found[1] == b"\xe1" and contents.startswith(b"Exif", at + 2):
@@ -274,6 +269,8 @@ def _bounded(size, max_pixels):
     width, height = size
     if width * height > max_pixels:
         raise InputError(f"{width} x {height} pixels, more than the {max_pixels:,} allowed")
+    if max(size) > MAX_SIDE:
+        raise InputError(f"{width} x {height} pixels, more than {MAX_SIDE:,} on a side")
 
 
 def _upright(pixels, data):
@@ -286,26 +283,38 @@ def _upright(pixels, data):
     return pixels if turn is None else np.asarray(Image.fromarray(pixels).transpose(turn))
 
 
-def _weights(before, after):
-    """float32 `(after, before)`: a triangle as wide as a new pixel, at least as an old one, as
-    TensorFlow's ScaleAndTranslate with antialiasing has it."""
-    step = np.float32(before) / np.float32(after)
+def _resized(pixels, after):
+    """The first axis, by a triangle as wide as a new pixel, at least as an old one, as
+    TensorFlow's ScaleAndTranslate with antialiasing has it; float32."""
+    step = np.float32(len(pixels)) / np.float32(after)
     reach = max(step, np.float32(1.0))
-    centres = (np.arange(after, dtype=np.float32) + np.float32(0.5)) * step
-    places = np.arange(before, dtype=np.float32) + np.float32(0.5)
-    weights = np.maximum(0.0, 1.0 - np.abs(places[None] - centres[:, None]) / reach)
-    total = weights.sum(axis=1, keepdims=True)
-    return (weights / np.where(total > math.ulp(1.0), total, 1.0)).astype(np.float32)
+    found = np.empty((after, *pixels.shape[1:]), np.float32)
+    for row, centre in enumerate((np.arange(after, dtype=np.float32) + np.float32(0.5)) * step):
+        first, end = max(int(centre - reach), 0), int(centre + reach) + 1
+        part = pixels[first:end].astype(np.float32)
+        places = np.arange(first, first + len(part), dtype=np.float32) + np.float32(0.5)
+        weights = np.maximum(0.0, 1.0 - np.abs(places - centre) / reach)
+        found[row] = np.tensordot(weights / weights.sum(), part, 1)
+    return found
 
 
-def decode_for(connection: int, seconds: float, more: float, max_pixels: int) -> None:
+def _is_quick(image, contents):
+    """Whether it is a JPEG as cameras write them, of which 16 million pixels take 0.15 s."""
+    is_jpeg = image.format in ("JPEG", "MPO") and image.mode in ("RGB", "L")
+    return is_jpeg and "progressive" not in image.info and contents.count(b"\xff\xda") < 5
+
+
+def decode_for(
+    connection: int, max_pixels: int, seconds: float, more: float, most: int, nice: int
+) -> None:
     """Decodes pictures for the parent process, which sends their bytes by a `Connection`. A picture
-    that takes more processor time than `seconds`, and `more` per pixel, ends this process."""
+    that takes more processor time than `seconds`, and `more` per pixel, ends this process; the
+    answer to one of more than `most` pixels is empty unless it is as cameras write them."""
     # The system does, and nothing of Python is asked, so it works inside of Pillow too.
     from multiprocessing.connection import Connection
 
     parent = Connection(connection)
-    os.nice(2)
+    os.nice(nice)
     with contextlib.suppress(ValueError, OSError):  # a system without it
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + _MEMORY, held + _MEMORY))
@@ -314,10 +323,11 @@ def decode_for(connection: int, seconds: float, more: float, max_pixels: int) ->
             contents = parent.recv_bytes()
             signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
-                image = opened(contents, max_pixels)
-                signal.setitimer(signal.ITIMER_PROF, seconds + more * math.prod(image.size))
-                pixels = decoded(image, max_pixels)
-                said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
+                image, said = opened(contents, max_pixels), (b"", b"")
+                if (size := math.prod(image.size)) <= most or _is_quick(image, contents):
+                    signal.setitimer(signal.ITIMER_PROF, seconds + more * size)
+                    pixels = decoded(image, max_pixels)
+                    said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
             except (InputError, MemoryError) as error:
                 said = b"", (str(error) or "it takes too much memory").encode()
             signal.setitimer(signal.ITIMER_PROF, 0)

@@ -15,10 +15,11 @@ import numpy as np
 from zoo.errors import InputError
 
 MAX_PIXELS = 16_000_000  # some 150 MB while it is decoded and resized
-PROCESSES = 3  # more than cores: one picture that takes long keeps no others waiting
+PROCESSES = 2  # of each lane
+LANES = (2**21, 2), (MAX_PIXELS, 12)  # most pixels, and how nice the processes are
 # Processor time of a picture and of a pixel: honest ones of 16 million take 0.9 s.
 SECONDS, SECONDS_PER_PIXEL = 0.4, 1e-7
-_WORK = f"from zoo.files.decoding import decode_for; decode_for({{}}, {{}}, {{}}, {MAX_PIXELS})"
+_WORK = "from zoo.files.decoding import decode_for; decode_for{}"
 _LONG = 60  # seconds after which a process is ended in any case
 _EXPECTED = "image: expected the base64 of a picture's file, or a data: URL of one"
 _URL = re.compile(r"\s*data:[^,]{0,200};base64,", re.I)
@@ -26,16 +27,36 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Decoders:
-    """Decodes in processes of their own, which start when they are needed. `decode_for` bounds what
-    a picture costs; `close` ends them, whatever they do."""
+    """Decodes in processes of their own, which start when they are needed: large pictures in some,
+    all others in others, so that these wait for no large one. `decode_for` bounds what a picture
+    costs; `close` ends the processes, whatever they do."""
 
     def __init__(self, seconds: float = SECONDS, per_pixel: float = SECONDS_PER_PIXEL):
-        self._times = seconds, per_pixel
-        self._free, self._all, self._lock = queue.SimpleQueue(), [], threading.Lock()
-        self._asked = 0  # pictures under way
+        self._lanes = [_Lane((seconds, per_pixel, *lane)) for lane in LANES]
 
     def decoded(self, contents: bytes) -> np.ndarray:
         """As of `zoo.files.decoding`, of at most `MAX_PIXELS`; waits for a free process."""
+        for lane in self._lanes:
+            shape, pixels = lane.decoded(contents)
+            if pixels:  # else it is for the next
+                break
+        if not shape:
+            raise InputError(pixels.decode())
+        return np.frombuffer(pixels, np.uint8).reshape(np.frombuffer(shape, np.int64))
+
+    def close(self) -> None:
+        """Ends the processes; who waits for one gets an InputError."""
+        for lane in self._lanes:
+            lane.close()
+
+
+class _Lane:
+    def __init__(self, limits):
+        self._limits = limits
+        self._free, self._all, self._lock = queue.SimpleQueue(), [], threading.Lock()
+        self._asked = 0  # pictures under way
+
+    def decoded(self, contents):
         with self._lock:
             free, self._asked = self._free, self._asked + 1
             if len(self._all) < min(self._asked, PROCESSES):
@@ -44,7 +65,7 @@ class Decoders:
         try:
             if free is not self._free:  # closed meanwhile
                 raise EOFError
-            shape, pixels = worker.ask(contents)
+            found = worker.ask(contents)
         except (EOFError, OSError):
             worker.end()
             with self._lock:
@@ -56,20 +77,17 @@ class Decoders:
             raise InputError("it takes too long to decode") from None
         else:
             free.put(worker)
+            return found
         finally:
             with self._lock:
                 self._asked -= 1
-        if not shape:
-            raise InputError(pixels.decode())
-        return np.frombuffer(pixels, np.uint8).reshape(np.frombuffer(shape, np.int64))
 
     def _start(self):
-        worker = _Worker(*self._times)
+        worker = _Worker(*self._limits)
         self._all.append(worker)
         self._free.put(worker)
 
-    def close(self) -> None:
-        """Ends the processes; who waits for one gets an InputError."""
+    def close(self):
         with self._lock:
             ended, self._all, self._free = self._all, [], queue.SimpleQueue()
         for worker in ended:
@@ -77,12 +95,13 @@ class Decoders:
 
 
 class _Worker:
-    def __init__(self, *times):
+    def __init__(self, *limits):
         self._pipe, theirs = Pipe()
         path = os.pathsep.join(filter(None, sys.path))
         with theirs:
+            code = _WORK.format((theirs.fileno(), MAX_PIXELS, *limits))
             self.process = subprocess.Popen(
-                [sys.executable, "-Wignore", "-c", _WORK.format(theirs.fileno(), *times)],
+                [sys.executable, "-Wignore", "-c", code],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, "HALO_LAZY": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
             )

@@ -22,7 +22,7 @@ from zoo.confidence.judge import FIT
 from zoo.errors import InputError, require
 from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
-from zoo.retriever.sent_pictures import PROCESSES, Decoders, picture_of
+from zoo.retriever.sent_pictures import Decoders, picture_of
 
 require("fastapi", extra="serve")
 require("uvicorn", extra="serve")
@@ -170,7 +170,7 @@ class Pictures:
 
     def __init__(self, together, decoders):
         self.together, self.turn, self.waiting = together, asyncio.Lock(), 0
-        self.decoders, self.threads = decoders, ThreadPoolExecutor(PROCESSES, "picture")
+        self.decoders, self.threads = decoders, ThreadPoolExecutor(MAX_PICTURES, "picture")
 
     async def asked(self, asked: Question) -> dict[str, Any]:
         """The answer to a picture in base64; an InputError if it cannot be read, a
@@ -300,8 +300,8 @@ async def _not_valid(request, error):
     if kind.partition(";")[0].strip().lower() != "application/json":
         said = f"received {kind!r}" if kind else "it is missing"
         return _error(415, f"the header Content-Type must be application/json; {said}")
-    if coding := request.headers.get("content-encoding"):
-        return _error(415, f"the body must not be compressed; received Content-Encoding {coding!r}")
+    if "content-encoding" in request.headers:
+        return _compressed(request)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     if first["type"] == "json_invalid":
@@ -314,5 +314,12 @@ async def _failed(request, error):
     return _error(500, "the server failed; its log says why")
 
 
+def _compressed(request):
+    coding = request.headers["content-encoding"]
+    return _error(415, f"the body must not be compressed; received Content-Encoding {coding!r}")
+
+
 async def _refused(request, error):
+    if error.status_code == 400 and "content-encoding" in request.headers:
+        return _compressed(request)
     return _error(422 if error.status_code == 400 else error.status_code, error.detail)
