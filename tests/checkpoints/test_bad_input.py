@@ -61,6 +61,14 @@ def _without_norms(arrays):
             r"'text.ln_final.weight' should have the shape \(32,\) in Keras' layout; it has \(31,",
         ),
         (
+            lambda arrays: arrays.update({"text.ln_final.weight": np.ones((32, 1, 1), "float32")}),
+            r"'text.ln_final.weight' should have the shape \(32,\).*; it has \(32, 1, 1\)",
+        ),
+        (
+            lambda arrays: arrays.update({"text.token_embedding.weight": np.ones(7, "float32")}),
+            "arrays of no prolip network",
+        ),
+        (
             lambda arrays: arrays["visual.proj"].fill(np.nan),
             "'visual.proj' has NaN or infinite values",
         ),

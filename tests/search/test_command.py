@@ -20,7 +20,7 @@ from zoo.embeddings.arrays import as_arrays
 from zoo.errors import InputError
 from zoo.files import RunFolder
 from zoo.retriever import Retriever
-from zoo.search import Hub, Index, storage
+from zoo.search import Hub, Index, built, storage
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
@@ -110,6 +110,19 @@ def test_a_text_is_a_question_even_where_a_file_has_its_name(
             retriever.ask(missing)
     with pytest.raises(InputError, match="nothere"):
         retriever.ask(Path("photos/nothere.jpg"))
+
+
+def test_a_strangers_names_reach_no_terminal_as_they_are(run_folder, photos, tmp_path, capsys):
+    out = tmp_path / "out"
+    build(run_folder, photos, out)
+    built.write_names(out / "index", {n: f"\x1b]0;{n}\x07\u202e.png" for n in range(4)})
+    written = built.Written(out, built.SETUP)
+    built.commit(written, written.content)  # with another checksum
+    capsys.readouterr()
+    main(["query", str(out), "a red bird"])
+    printed = capsys.readouterr().out
+    assert printed.count("\\x1b]0;") == 4
+    assert printed.replace("\n", "").isprintable()
 
 
 def test_words_without_quotes_are_one_question(run_folder, photos, tmp_path, capsys):

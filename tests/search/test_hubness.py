@@ -6,6 +6,7 @@ import pytest
 import zoo
 from zoo.evaluation import probes_of
 from zoo.search import Index, hubs
+from zoo.search.hubness import taken_by_few
 
 
 def world(items, seed=0, dim=32):
@@ -56,3 +57,17 @@ def test_a_retriever_names_them_when_it_is_built_and_when_it_grows():
     both = {name: np.concatenate([photos[name], poison[name]]) for name in photos}
     again = zoo.Retriever.build("toy_birds_pfe", both, names=[*names, "planted.jpg"])
     assert "planted.jpg" in again.note
+
+
+def test_many_planted_items_take_most_questions_and_none_is_named():
+    rng = np.random.default_rng(0)
+    planted = 5 * rng.normal(size=(30, 128)) / np.sqrt(128)
+    photos, questions = (
+        planted[np.arange(n) % 30] + rng.normal(size=(n, 128)) for n in (1000, 510)
+    )
+    for gallery, least, most in ((photos, 0.1, 0.2), (np.concatenate([photos, planted]), 0.8, 1)):
+        index = Index.build({"mean": gallery}, "cosine")
+        few, share = taken_by_few(index, {"mean": questions})
+        assert least < share < most
+        assert hubs(index, {"mean": questions}) == []
+    assert few == 31
