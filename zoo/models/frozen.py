@@ -106,13 +106,25 @@ def write_onnx(tower, path):
             return {name: tf.cast(found[name], tf.float32) for name in tower.outputs}
 
         signature = [tower.spec, *specs]
-        model, _ = tf2onnx.convert.from_function(
-            tf.function(call, input_signature=signature, autograph=False),
-            signature,
-            custom_op_handlers={"Erfc": (_complementary_error, [])},
-        )
-    _take_in(model.graph, {spec.name: one for spec, one in zip(specs, weights, strict=True)}, path)
+        function = tf.function(call, input_signature=signature, autograph=False)
+        handlers = {"Erfc": (_complementary_error, [])}
+        model, _ = tf2onnx.convert.from_function(function, signature, custom_op_handlers=handlers)
+    held = {spec.name: one for spec, one in zip(specs, weights, strict=True)}
+    traced = function.get_concrete_function()
+    captured = zip(traced.inputs[len(signature) :], traced.captured_inputs, strict=True)
+    held |= {inner.name: one for inner, one in captured}  # such as numbers of positions
+    _take_in(model.graph, held, path)
     path.write_bytes(model.SerializeToString())
+
+
+def weights_beside(path):
+    """`{name: (kind, shape, offset)}` of a file's weights that lie beside it."""
+    onnx, found = require("onnx", extra="search"), {}
+    for tensor in onnx.load(path, load_external_data=False).graph.initializer:
+        if place := {one.key: one.value for one in tensor.external_data}:
+            kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
+            found[tensor.name] = kind, list(tensor.dims), int(place["offset"])
+    return found
 
 
 def _take_in(graph, weights, path):

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import importlib.util
+import math
 import os
 import threading
 import weakref
@@ -95,10 +96,12 @@ class _Files:
         if path.name not in self._open:
             return None
         file = self._open[path.name].fileno()
-        contents = os.pread(file, os.fstat(file).st_size, 0)  # a fork shares the place in a file
+        contents, at = np.empty(os.fstat(file).st_size, np.uint8), 0
+        while at < len(contents):  # 2 GB at once at most; a fork shares the place in a file
+            at += os.preadv(file, [contents[at:]], at) or len(contents)
         if self._facts:
             check_facts(path, self._facts[path.name], contents)
-        return contents
+        return contents if path.suffix == ".data" else contents.tobytes()
 
 
 class StoredTower:
@@ -108,7 +111,7 @@ class StoredTower:
     def __init__(self, folder: Path, side: str, facts: dict[str, Any], read: Any = read_bytes):
         self.side, self.reads, self._facts = side, facts["reads"], facts
         self.measure = facts.get("measure")
-        self._forward = open_onnx(folder / facts["file"], read=read)
+        self._forward = open_onnx(folder / facts["file"], 0, read, facts.get("weights"))
         self.tokenizer = None
         if self.reads == "texts":
             path = folder / TOKENIZER
@@ -171,42 +174,56 @@ class StoredTower:
 
 
 def open_onnx(
-    path: str | os.PathLike, threads: int = 0, read: Callable[[Path], bytes | None] | None = None
+    path: str | os.PathLike,
+    threads: int = 0,
+    read: Callable[[Path], bytes | None] | None = None,
+    weights: dict[str, tuple[str, list[int], int]] | None = None,
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
     """The function from a dict of inputs to one of outputs that a file computes; 0 threads: one per
     core. An InputError if it cannot be read, or without onnxruntime. `read` gives the contents of
-    the file and of the weights beside it."""
+    the file and of the weights beside it; `weights`, of `weights_beside`, spares a copy of them."""
     path, held = Path(path), {}
+    given = path, threads, read, weights
 
     def forward(inputs):
         if held.get("process") != os.getpid():
             # Its threads are not in this process, so its end would wait for ever: it has none.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held["session"]))
-            held.update(process=os.getpid(), session=_session(path, threads, read))
+            held.update(process=os.getpid(), session=_session(*given))
         session = held["session"]
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, inputs), strict=True))
 
-    held.update(process=os.getpid(), session=_session(path, threads, read))
+    held.update(process=os.getpid(), session=_session(*given))
     # So that its threads end before the interpreter is taken apart, in which nobody joins them.
     weakref.finalize(forward, held.clear)
     return forward
 
 
-def _session(path, threads, read):
+def _session(path, threads, read, weights):
     onnxruntime = require("onnxruntime", extra="search")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     # Threads that wait by spinning cost a server of single questions more than the tower.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # what is wrong is raised, too
-    graph, data = str(path), path.with_suffix(".data")
+    graph, data, kept = str(path), path.with_suffix(".data"), []
     if read is not None:
-        graph, weights = read(path), read(data)
+        graph, stored = read(path), read(data)
         if weights:
-            more = [data.name], [weights], [len(weights)]
+            kept = [_shared(onnxruntime, stored, *one) for one in weights.values()]
+            options.add_external_initializers(list(weights), kept)
+        elif stored is not None:  # an index of before
+            more = [data.name], [stored], [len(stored)]
             options.add_external_initializers_from_files_in_memory(*more)
     try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        session.weights = kept  # which it reads where they are
+        return session
     except Exception as error:  # its classes share no base of their own
         raise InputError(f"{path}: {str(error).splitlines()[0]}") from error
+
+
+def _shared(onnxruntime, stored, kind, shape, offset):
+    values = np.frombuffer(stored, kind, math.prod(shape), offset).reshape(shape)
+    return onnxruntime.OrtValue.ortvalue_from_numpy(values)

@@ -1,6 +1,5 @@
 """Writes the towers of a model beside an index, for `zoo.retriever.stored_towers`."""
 
-import contextlib
 import json
 from typing import Any
 
@@ -15,7 +14,7 @@ from zoo.files.atomic import write_text
 from zoo.files.folders import TOWERS
 from zoo.files.written import Written, check_facts, facts_of, read_sealed, sealed
 from zoo.models import DualEncoder, Tower
-from zoo.models.frozen import TEXTS, towers_of, write_onnx
+from zoo.models.frozen import TEXTS, towers_of, weights_beside, write_onnx
 from zoo.retriever import packed_towers
 from zoo.retriever.packed_towers import TOLERANCE, differs
 from zoo.retriever.stored_towers import FACTS, TOKENIZER, VERSION, open_onnx
@@ -43,6 +42,8 @@ def write_towers(
         sides = packed_towers.unpack(model, resizing, folder)
         if sides is None:
             sides = write_sides(folder, model, asking, resizing)
+        for facts in sides.values():
+            facts["weights"] = weights_beside(folder / facts["file"])
         facts = {
             "version": VERSION,
             "sides": sides,
@@ -96,7 +97,7 @@ def _write(folder, tower):
         fill = {"pad_id": getattr(model.tokenizer, "padding", 0), "pad_token": ""}
         twin.enable_padding(**fill)
         rows = [np.array([twin.encode_batch([text])[0].ids], np.int32) for text in TEXTS]
-        with contextlib.suppress(Exception):
+        if any(1 < row.shape[1] < model.tokenizer.max_words for row in rows):
             why_not = _differs(path, one._replace(spec=spec), rows, expected)
         if why_not:
             twin.enable_padding(**fill, length=model.tokenizer.max_words)
@@ -122,10 +123,17 @@ def _is_whole(folder):
 
 
 def _differs(path, tower, batches, expected):
-    """Writes a tower, and says where onnxruntime's numbers are not Keras'; None if nowhere."""
-    write_onnx(tower, path)
-    forward = open_onnx(path)
-    found = joined([forward({tower.side: batch}) for batch in batches])
+    """Writes a tower, and says where onnxruntime's numbers are not Keras', or what cannot be
+    written or run; None if all is well."""
+    try:
+        write_onnx(tower, path)
+        forward = open_onnx(path)
+        found = joined([forward({tower.side: batch}) for batch in batches])
+    except MissingPackageError:
+        raise
+    except Exception as error:  # of layers that others wrote
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        return f"the encoder of {tower.side} is no ONNX: {reason}"
     error = differs(found, expected)
     if error <= TOLERANCE:
         return None

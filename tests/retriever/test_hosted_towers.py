@@ -1,0 +1,74 @@
+"""Hosted models answer without TensorFlow what they answer by Keras, each family."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import memory
+import released
+from halo_zoo.search import main
+from tiny_hub import siglip_pieces, tiny_hub
+from zoo.retriever import Retriever
+from zoo.retriever.stored_towers import StoredTower
+
+pytest.importorskip("keras_hub")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_general_photos")]
+FAMILIES = ("clip", "siglip", "siglip2", "metaclip2", "prolip", "pcmepp")
+QUESTIONS = ["two dogs", "", "a photo of the RED bird's hat, in 2019!", "über alles " * 40]
+MOST_SECONDS, MOST_MEGABYTES = 1.5, 350
+# As where neither is installed.
+ASK = """
+import sys, time
+for name in ("tensorflow", "keras", "tensorflow_text", "keras_hub"):
+    sys.modules[name] = None
+import halo_zoo
+try:
+    halo_zoo.main(["search", "query", sys.argv[1], "two dogs"])
+except SystemExit:
+    pass
+print(time.process_time())
+"""
+
+
+def write(family, folder):
+    if family not in ("prolip", "pcmepp"):
+        for part in tiny_hub(family):
+            part.save_to_preset(folder)
+        return folder
+    about, shapes, _ = released.described(f"{family}_tiny")
+    if family == "pcmepp":
+        shapes["token_embedding.weight"][0] = about["text"]["vocab_size"] = 515
+        about["config"] = {f"{side}_cfg": about[side] for side in ("vision", "text")}
+        about["config"]["embed_dim"] = about["embed_dim"]
+    released.write(folder, released.weights(shapes), about["config"])
+    if family == "pcmepp":
+        (folder / "merges.txt").write_text("header\nd o\n")
+    else:
+        (folder / "spiece.model").write_bytes(siglip_pieces(["a red bird and two dogs"] * 3))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=[] if name in ("clip", "siglip") else pytest.mark.very_slow)
+        for name in FAMILIES
+    ],
+)
+def test_a_question_is_answered_as_by_keras_for_a_fraction(family, tmp_path):
+    model, photos = str(write(family, tmp_path / "model")), tmp_path / "photos"
+    photos.mkdir()
+    for row in range(4):
+        pixels = np.random.default_rng(row).integers(0, 255, (20, 24, 3), "uint8")
+        Image.fromarray(pixels).save(photos / f"{row}.png")
+    main(["build", str(photos), str(tmp_path / "index"), "--model", model])
+    plain, keras = Retriever.load(tmp_path / "index"), Retriever.load(tmp_path / "index", model)
+    assert isinstance(plain.tower("captions"), StoredTower)
+    for questions in (QUESTIONS, [photos / "2.png"]):
+        for found, expected in zip(plain.ask(questions), keras.ask(questions), strict=True):
+            assert found.ids.tolist() == expected.ids.tolist()
+            np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
+            assert (found.verdict, found.reason) == (expected.verdict, expected.reason)
+    printed, gigabytes = memory.run(ASK, str(tmp_path / "index"))
+    assert float(printed.split()[-1]) <= MOST_SECONDS
+    assert gigabytes * 1024 <= MOST_MEGABYTES
