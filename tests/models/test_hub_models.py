@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import zoo
 from tiny_hub import FAMILIES, IMAGES, LENGTH, TEXTS, compared, tiny_hub
 from zoo.encoders.subwords import HubTokenizer
 from zoo.errors import InputError
+from zoo.models import hub_models
 
 pytest.importorskip("keras_hub")
 
@@ -85,3 +87,29 @@ def test_what_cannot_be_read_is_said(tmp_path):
         HubTokenizer(preprocessor.tokenizer, 5, (None, 1), cleaning="soap")
     with pytest.raises(ValueError, match="`scale` must be positive; received 0"):
         zoo.similarities.CosineLogit(0)
+
+
+def test_a_download_is_told_once_before_it_begins(monkeypatch, tmp_path, capsys):
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(hub_models, "_TOLD", set())
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
+    file = SimpleNamespace(rfilename="model.safetensors", size=792_000_000)
+    card = {"license": "mit"}
+    facts = SimpleNamespace(siblings=[file], card_data=card)
+    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda *_: None)
+    monkeypatch.setattr(hub, "model_info", lambda *_, **__: facts)
+    for name, size, licence in (
+        ("siglip_base_patch16_224", "0.8 GB", "Apache 2.0"),
+        ("hf://someone/else", "0.8 GB", "mit"),
+    ):
+        hub_models.tell_download(name)
+        hub_models.tell_download(name)
+        told = capsys.readouterr().err
+        assert told.startswith(f"{name}: fetching {size} from ")
+        assert told.endswith(f"; licence: {licence}\n")
+        assert told.count("\n") == 1
+    assert "models--someone--else" in told
+    (tmp_path / "models/keras/siglip/keras/siglip_base_patch16_256/1").mkdir(parents=True)
+    for here in ("siglip_base_patch16_256", "toy_birds_pfe", str(tmp_path)):
+        hub_models.tell_download(here)
+    assert capsys.readouterr().err == ""

@@ -4,6 +4,7 @@ import difflib
 import os
 import pathlib
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import keras
 import numpy as np
 
 from zoo import losses, similarities
+from zoo.cli.public import public_models
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.point_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
 from zoo.encoders.subwords import HubTokenizer
@@ -28,6 +30,7 @@ from zoo.models.hugging_face import (
 
 HUBS = ("hf://", "kaggle://")
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")
+HUB_FILE = "model.weights.h5"  # KerasHub's
 # What may lie beside the weights of `transformers` or of a published checkpoint.
 _BESIDE = (
     "preprocessor_config.json",
@@ -84,6 +87,7 @@ def hub_model(
 
 def _read(cls, preset, **options: Any):
     path = os.path.expanduser(os.fspath(preset))
+    tell_download(str(preset))
     try:
         return cls.from_preset(path, **options)
     except Exception as error:  # KerasHub and the hubs have many kinds
@@ -94,17 +98,63 @@ def _read(cls, preset, **options: Any):
         raise InputError(f"{preset}: KerasHub cannot read it: {reason}") from error
 
 
+def tell_download(name: str) -> None:
+    """Says on stderr, before a model of a hub is fetched, how large it is, under which licence and
+    where it is kept; nothing of one that is here already, or of no hub."""
+    facts = hub_facts().get(name, {})
+    handle = name if name.startswith(HUBS) else str(facts.get("kaggle_handle", ""))
+    scheme, _, path = handle.partition("://")
+    told = None
+    if scheme == "hf":
+        told = _on_hugging_face(path)
+    elif scheme == "kaggle":
+        folder = require("kagglehub.config", extra="text").get_cache_folder()
+        where = pathlib.Path(folder) / "models" / path
+        known = {row["name"]: row["licence"] for row in public_models()}
+        size = 4 * facts.get("metadata", {}).get("params", 0)  # in single precision
+        told = None if where.exists() else (where, size, known.get(name))
+    if told is not None and name not in _TOLD:
+        _TOLD.add(name)
+        where, size, licence = told
+        size = f"{size / 1e9:.1f} GB" if size else "of a size that is not known"
+        licence = licence or "not known: look at its page"
+        print(
+            f"{name}: fetching {size} from {handle} to {where}; licence: {licence}", file=sys.stderr
+        )
+
+
+_TOLD: set[str] = set()
+
+
+def _on_hugging_face(path):
+    """`(where it is kept, bytes, licence)` of a model; None of one that is here, or unreachable."""
+    hub, repo = require("huggingface_hub", extra="text"), "/".join(path.split("/")[:2])
+    if any(isinstance(hub.try_to_load_from_cache(repo, one), str) for one in (*WEIGHTS, HUB_FILE)):
+        return None
+    try:
+        facts = hub.model_info(repo, files_metadata=True, timeout=10)
+    except Exception:  # what fetches it says why
+        return None
+    sizes = {one.rfilename: one.size or 0 for one in facts.siblings or ()}
+    of_weights = sum(size for one, size in sizes.items() if one in WEIGHTS or one == HUB_FILE)
+    licence = facts.card_data.get("license") if facts.card_data else None
+    where = pathlib.Path(hub.constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
+    return where, of_weights, licence
+
+
 def hub_names() -> dict[str, str]:
     """The names of KerasHub's dual encoders: `{name: handle}`; empty without keras-hub."""
+    return {name: str(facts.get("kaggle_handle", "")) for name, facts in hub_facts().items()}
+
+
+def hub_facts() -> dict[str, dict[str, Any]]:
+    """What KerasHub knows of its dual encoders, by their names; empty without keras-hub."""
     try:
         models = require("keras_hub", extra="text").models
     except MissingPackageError:
         return {}
-    return {
-        name: str(facts.get("kaggle_handle", ""))
-        for family in _FAMILIES
-        for name, facts in getattr(models, family).presets.items()
-    }
+    families = (getattr(models, family).presets for family in _FAMILIES)
+    return {name: facts for family in families for name, facts in family.items()}
 
 
 def is_hub_folder(folder: pathlib.Path) -> bool:
@@ -173,6 +223,7 @@ def fetch_weights(handle: str) -> pathlib.Path:
     """The local folder of a hub's model that others wrote: `config.json`, safetensors, tokenizer
     files. Raises InputError as `fetch`, or if the folder has no safetensors."""
     (config,) = fetch(handle, [CONFIG_FILE])
+    tell_download(handle)
     if not any(fetch(handle, [name], may_lack=True) for name in WEIGHTS):
         raise InputError(f"{handle}: expected a file {' or '.join(WEIGHTS)}; it has neither")
     fetch(handle, _BESIDE, may_lack=True)
