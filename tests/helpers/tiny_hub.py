@@ -134,7 +134,7 @@ def siglip_pieces(sentences, vocab_size=40):
 
 
 def _byte_pairs():
-    from zoo.data.text.clip_tokenizer import END, START, _byte_symbols
+    from zoo.encoders.subwords import END, START, _byte_symbols
 
     symbols = list(_byte_symbols())
     merges = ["t h", "th e</w>", "r e", "re d</w>", "b i", "d o", "i n</w>", "o n</w>", "' s</w>"]

@@ -1,3 +1,4 @@
+import gzip
 import json
 from types import SimpleNamespace
 
@@ -113,3 +114,26 @@ def test_a_download_is_told_once_before_it_begins(monkeypatch, tmp_path, capsys)
     for here in ("siglip_base_patch16_256", "toy_birds_pfe", str(tmp_path)):
         hub_models.tell_download(here)
     assert capsys.readouterr().err == ""
+
+
+def test_a_backbone_saved_alone_opens_with_the_tokenizer_of_its_family(tmp_path, monkeypatch):
+    """Of files beside it, else KerasHub's standard one, which it says."""
+    import keras_hub
+
+    backbone, preprocessor = tiny_hub("clip")
+    backbone.save_to_preset(tmp_path)
+    with pytest.raises(InputError, match=r"without a tokenizer, and its 523 words are of no"):
+        zoo.from_preset(tmp_path)
+    key, asked = ("CLIPBackbone", backbone.text_encoder.vocabulary_size), []
+    monkeypatch.setitem(hub_models._STANDARD, key, "standard")
+    cls = keras_hub.models.CLIPPreprocessor
+    monkeypatch.setattr(cls, "from_preset", lambda name: asked.append(name) or preprocessor)
+    with pytest.warns(UserWarning, match="saved without a tokenizer; .* standard one, of standard"):
+        compared(zoo.from_preset(tmp_path), backbone, preprocessor)
+    assert asked == ["standard"]
+    lines = ["header", *preprocessor.tokenizer.merges]
+    path = tmp_path / "bpe_simple_vocab_16e6.txt.gz"
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    ids = zoo.from_preset(tmp_path).tokenize(TEXTS)
+    np.testing.assert_array_equal(ids, HubTokenizer.of(preprocessor, LENGTH)(TEXTS))
+    assert len(asked) == 1

@@ -1,13 +1,17 @@
 """What the tokenizers of pieces share: rows of a fixed length between two special tokens."""
 
 import base64
+import gzip
+import os
+import zlib
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from zoo.errors import require
+from zoo.errors import InputError, require
 from zoo.files.piece_tokenizer import CANONICAL, CLEANINGS, CLIP, LOWER, NOTHING, WEB
+from zoo.files.text_files import lines_of, read_lines
 
 # What Python takes for white space, of which RE2's `\s` is a part; within brackets.
 SPACE = r"\s\v\x1c-\x1f\x{85}\pZ"
@@ -16,6 +20,9 @@ _CLIP = (
     r"(<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|\pL+|\pN|"
     rf"[^{SPACE}\pL\pN]+)"
 )
+START, END = "<|startoftext|>", "<|endoftext|>"
+_MOST_CHARACTERS = 64 * 2**20  # of the unpacked file of merges, which has 3 million
+_MERGES = 49152 - 256 - 2  # CLIP uses so many of the file's merges
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"  # Python's `string.punctuation`
 
 
@@ -183,3 +190,34 @@ class HubTokenizer(SubwordTokenizer):
         else:
             tokenizer.set_vocabulary_and_merges(words["vocabulary"], words["merges"])
         return cls(tokenizer, **config)
+
+
+def read_byte_pairs(path: str | os.PathLike) -> tuple[dict[str, int], list[str]]:
+    """CLIP's vocabulary and merges of `bpe_simple_vocab_16e6.txt.gz`. Raises InputError as
+    `zoo.data.read_clip_tokenizer`."""
+    if path is None:
+        raise InputError("CLIP's tokenizer needs its file bpe_simple_vocab_16e6.txt.gz (--bpe)")
+    path = str(path)
+    if path.endswith(".gz"):
+        try:
+            with gzip.open(path, "rt", encoding="utf-8") as stored:
+                lines = lines_of(stored.read(_MOST_CHARACTERS))
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from error
+    else:
+        lines = read_lines(path)
+    merges = [line.strip() for line in lines[1 : _MERGES + 1]]
+    for number, line in enumerate(merges, start=2):
+        if len(line.split()) != 2:
+            raise InputError(f"{path}:{number}: expected two symbols, found {line[:40]!r}")
+    symbols = list(_byte_symbols())
+    tokens = [*symbols, *(s + "</w>" for s in symbols), *("".join(m.split()) for m in merges)]
+    vocabulary = {token: number for number, token in enumerate([*tokens, START, END])}
+    return vocabulary, merges
+
+
+def _byte_symbols():
+    """The printable character that stands for each byte, in the order of CLIP's vocabulary."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    yield from map(chr, printable)
+    yield from (chr(256 + n) for n in range(256 - len(printable)))

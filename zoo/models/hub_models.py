@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from zoo.models.hugging_face import (
     MODEL_TYPES,
     model_type_of,
     read_hugging_face,
+    read_preprocessor,
 )
 
 HUBS = ("hf://", "kaggle://")
@@ -42,6 +44,18 @@ _FAMILIES = {
     "CLIPBackbone": ("CLIPPreprocessor", "clip_head"),
     "SigLIPBackbone": ("SigLIPPreprocessor", "siglip_head"),  # SigLIP 2 too
     "MetaCLIP2Backbone": ("MetaCLIP2CausalLMPreprocessor", "metaclip_2_head"),
+}
+_HAVE_TOKENIZERS = ("tokenizer.json", "preprocessor.json")  # folders of KerasHub
+_BESIDE_OF = {
+    "CLIPBackbone": ("clip", "bpe_simple_vocab_16e6.txt.gz"),
+    "SigLIPBackbone": ("siglip", "spiece.model, of SigLIP 2 tokenizer.model,"),
+}
+# KerasHub's presets with the tokenizers that all of their size have.
+_STANDARD = {
+    ("CLIPBackbone", 49408): "clip_vit_base_patch32",
+    ("SigLIPBackbone", 32000): "siglip_base_patch16_224",
+    ("SigLIPBackbone", 256000): "siglip2_base_patch16_224",
+    ("MetaCLIP2Backbone", 901629): "metaclip_2_vit_huge_patch14_224",
 }
 
 
@@ -62,6 +76,9 @@ def hub_model(
     else:
         backbone = _read(hub.models.Backbone, preset, dtype="float32")
         family = _family(backbone, preset)
+        has_one = any((folder / name).is_file() for name in _HAVE_TOKENIZERS)
+        if preprocessor is None and folder.is_dir() and not (has_one or model_type_of(folder)):
+            preprocessor = _standard(backbone, folder)
         preprocessor = preprocessor or _read(getattr(hub.models, family[0]), preset)
     head = getattr(backbone, family[1])
     scale = float(np.exp(float(head.logit_scale)))
@@ -83,6 +100,31 @@ def hub_model(
         tokenizer=tokenizer,
         name="keras_hub",
     )
+
+
+def _standard(backbone, folder):
+    """A preprocessor of a backbone that was saved alone: of files beside it, else the standard one
+    of its family, as KerasHub has it or fetches it."""
+    kind, text = type(backbone).__name__, backbone.text_encoder
+    size = backbone.vision_encoder.image_shape[:2]
+    layout, beside = _BESIDE_OF.get(kind, (None, "its preprocessor"))
+    length = text.max_sequence_length
+    if layout and (found := read_preprocessor(folder, layout, length, size)) is not None:
+        return found
+    said = f"{folder}: was saved without a tokenizer"
+    name = _STANDARD.get((kind, text.vocabulary_size))
+    if name is None:
+        raise InputError(
+            f"{said}, and its {text.vocabulary_size:,} words are of no standard one; save its "
+            "preprocessor beside it"
+        )
+    try:
+        cls = getattr(require("keras_hub", extra="text").models, _FAMILIES[kind][0])
+        found = _read(cls, name)
+    except InputError as error:
+        raise InputError(f"{said}. Put {beside} there, or: {error}") from error
+    warnings.warn(f"{said}; it opens with the standard one, of {name}", stacklevel=4)
+    return found
 
 
 def _read(cls, preset, **options: Any):

@@ -8,12 +8,14 @@ import numpy as np
 
 from zoo.encoders import weight_layouts as layouts
 from zoo.encoders.clip import DEVIATION, MEAN
+from zoo.encoders.subwords import read_byte_pairs
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry, fill
 from zoo.errors import InputError, require
 from zoo.files.json_files import read_object
 
 WEIGHTS_FILE, CONFIG_FILE = "model.safetensors", "config.json"
+BYTE_PAIRS = "bpe_simple_vocab_16e6.txt.gz"  # of openai/CLIP and OpenCLIP
 MODEL_TYPES = ("clip", "siglip", "siglip2")
 _IMAGES, _WORDS = "vision_model.embeddings", "text_model.embeddings"
 # What `transformers` leaves out of a config, because it is its default.
@@ -77,7 +79,7 @@ def read_hugging_face(folder: pathlib.Path) -> tuple[keras.Model, keras.layers.L
     network = f"a {config.get('model_type')} of {folder / CONFIG_FILE}"
     arrays = WeightArrays(folder / WEIGHTS_FILE, network)
     fill(arrays, entries, network)
-    return backbone, _preprocessor(folder, kind, text, image[:2])
+    return backbone, read_preprocessor(folder, kind, text["max_position_embeddings"], image[:2])
 
 
 def _clip_entries(backbone) -> Iterator[Entry]:
@@ -158,8 +160,11 @@ def _sizes(config, usual, folder):
     }
 
 
-def _preprocessor(folder, kind, text, image_size):
-    """The pixels and the tokens as the folder describes them, or None without a tokenizer."""
+def read_preprocessor(
+    folder: pathlib.Path, kind: str, length: int, image_size: tuple[int, int]
+) -> keras.layers.Layer | None:
+    """The pixels and the tokens of a `"clip"` or `"siglip"` as the folder describes them, or None
+    without a tokenizer."""
     hub = require("keras_hub", extra="text")
     path = folder / "preprocessor_config.json"
     shown = read_object(path) if path.is_file() else {}
@@ -171,14 +176,15 @@ def _preprocessor(folder, kind, text, image_size):
         "offset": [-middle / one for middle, one in zip(mean, deviation, strict=True)],
         "crop_to_aspect_ratio": kind == "clip",
     }
-    length = text["max_position_embeddings"]
     if kind == "clip":
         words, merges = folder / "vocab.json", folder / "merges.txt"
-        if not (words.is_file() and merges.is_file()):
+        if words.is_file() and merges.is_file():
+            found = read_object(words), _merges(merges)
+        elif (folder / BYTE_PAIRS).is_file():
+            found = read_byte_pairs(folder / BYTE_PAIRS)
+        else:
             return None
-        tokenizer = hub.models.CLIPTokenizer(
-            read_object(words), _merges(merges), pad_with_end_token=True
-        )
+        tokenizer = hub.models.CLIPTokenizer(*found, pad_with_end_token=True)
         converter = hub.layers.CLIPImageConverter(image_size, **pixels)
         return hub.models.CLIPPreprocessor(tokenizer, converter, sequence_length=length)
     converter = hub.layers.SigLIPImageConverter(image_size, **pixels)

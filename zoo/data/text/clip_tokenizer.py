@@ -1,8 +1,6 @@
 """CLIP's byte-pair tokenizer from its merges file, the same in eager and in graph mode."""
 
-import gzip
 import os
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +8,8 @@ import keras
 
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
-from zoo.encoders.subwords import SubwordTokenizer
-from zoo.errors import InputError, require
-from zoo.files.text_files import lines_of, read_lines
-
-START, END = "<|startoftext|>", "<|endoftext|>"
-_MOST_CHARACTERS = 64 * 2**20  # of the unpacked file, which has 3 million
-_MERGES = 49152 - 256 - 2  # CLIP uses so many of the file's merges
+from zoo.encoders.subwords import END, START, SubwordTokenizer, read_byte_pairs
+from zoo.errors import require
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -95,29 +88,4 @@ def read_clip_tokenizer(path: str | os.PathLike, max_words: int = 77) -> ClipTok
     Raises:
         InputError: if no path is given, it cannot be read, or it is not CLIP's merges.
     """
-    if path is None:
-        raise InputError("CLIP's tokenizer needs its file bpe_simple_vocab_16e6.txt.gz (--bpe)")
-    path = str(path)
-    if path.endswith(".gz"):
-        try:
-            with gzip.open(path, "rt", encoding="utf-8") as stored:
-                lines = lines_of(stored.read(_MOST_CHARACTERS))
-        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from error
-    else:
-        lines = read_lines(path)
-    merges = [line.strip() for line in lines[1 : _MERGES + 1]]
-    for number, line in enumerate(merges, start=2):
-        if len(line.split()) != 2:
-            raise InputError(f"{path}:{number}: expected two symbols, found {line[:40]!r}")
-    symbols = list(_byte_symbols())
-    tokens = [*symbols, *(s + "</w>" for s in symbols), *("".join(m.split()) for m in merges)]
-    vocabulary = {token: number for number, token in enumerate([*tokens, START, END])}
-    return ClipTokenizer(vocabulary, merges, max_words)
-
-
-def _byte_symbols():
-    """The printable character that stands for each byte, in the order of CLIP's vocabulary."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    yield from map(chr, printable)
-    yield from (chr(256 + n) for n in range(256 - len(printable)))
+    return ClipTokenizer(*read_byte_pairs(path), max_words)
