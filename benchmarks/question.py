@@ -28,24 +28,24 @@ QUESTION = "a dog on a beach"
 # The server, which also adds up the CPU time of its tower. Alone, in a loop, the tower would find
 # its weights in the processor's cache, and take a tenth less.
 SERVER = """
-import atexit, os, pathlib, time
+import os, pathlib, time
 
 os.environ["HALO_LAZY"] = "1"
 from zoo.retriever.stored_towers import StoredTower
 
-forward, seconds = StoredTower.of_texts, []
+forward, seconds, file = StoredTower.of_texts, [], pathlib.Path({file!r})
 
 
 def timed(tower, texts):
     before = time.process_time()
     found = forward(tower, texts)
     seconds.append(time.process_time() - before)
+    if len(seconds) % 100 == 0:  # what ends a server lets nothing run at its end
+        file.write_text(str(sum(seconds[1:]) / len(seconds[1:])))
     return found
 
 
 StoredTower.of_texts = timed
-file = pathlib.Path({file!r})
-atexit.register(lambda: file.write_text(str(sum(seconds[1:]) / len(seconds[1:]))))
 
 import halo_zoo
 
