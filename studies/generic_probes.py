@@ -1,22 +1,23 @@
-"""How far off probes of other photos are, and how much thirty own photos help.
+"""What photos of others say of a public model's answers, and how much thirty own photos help.
 
-    python -m studies.generic_probes ../shared/data > table.md
+    python -m studies.generic_probes ../shared/data --cache CACHE > table.md
 
-Three models. `photos_points` asks Flickr8k's test photos with COCO's packaged photos as probes, and
-these with Flickr8k's. Of CLIP's real vectors, whose models are not here, the probes are photos of
-other contents: photos are halved by a random direction of their vectors. Each is asked alone and
-with the pairs of thirty photos of the gallery's kind that lie outside it; and with probes of its
-own kind alone, halved at random.
+What is told is P, that the first result fits; whether it does an oracle of the photos' captions
+says (`zoo.evaluation.relevance`), and of product photos, which have one description each, whether
+it is the wanted one. `photos_points` is judged on Flickr8k's test photos as it comes: by the
+packaged photos of COCO. CLIP's real vectors are of models that are not here, so that the packaged
+photos cannot be encoded: of COCO 170 photos, of Flickr8k 60 of the 98 that have captions stand for
+them, drawn at random (*alike*) or those that are furthest in a random direction of what photos show
+(*other contents*). All other photos with vectors fill the gallery.
 
-A row is of several galleries, and all captions or photos of each ask; where nearly all probes are
-right, as of photos that ask for any of five captions, nothing can be calibrated, and there is no
-row. An interval is one of nine
-galleries of ten. With other photos its width comes from the other models of this table, never from
-the model of the row; a line below has the number of all.
+Each is judged alone and with the pairs of own photos, of the gallery's kind and not in it: 30, of
+Flickr8k's CLIP 15. A row is of several galleries. An interval is one of nine galleries of ten; its
+width comes from the other models of this table, never from the model of the row.
 """
 
+import csv
 import dataclasses
-from collections.abc import Callable
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,220 +26,257 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from studies.people_data import Encoded
-from zoo import evaluation
+from zoo import evaluation, similarities
 from zoo.cli import OneLineParser, run
 from zoo.confidence import Probes
 from zoo.confidence.calibrate import calibrated_elsewhere
+from zoo.confidence.judge import Asked, Judge
 from zoo.confidence.probes import OWN
-from zoo.embeddings.arrays import length
+from zoo.embeddings.arrays import length, take, unit
+from zoo.evaluation.fits import Captioned, learn_fits, scores_over
+from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
 from zoo.models.presets import from_preset
 from zoo.search import Index
 
-MODEL = "photos_points"
-SIZES = (100, 500)
-CLIP = {  # files of vectors: the model, what it shows
-    "flickr8k_clip_b32_pairs": ("CLIP B/32", "Flickr8k"),
-    "coco_val2017_clip_b16_pairs": ("CLIP B/16", "COCO"),
-    "fashion_clip_pairs": ("fashion CLIP", "products"),
-}
-CONTENTS = 5  # principal directions that halve photos by what they show
-COLUMNS = "said | right | shift | \\|said − right\\| | most | interval holds | its width"
+MODEL, SIZES, SIDES = "photos_points", (100, 250, 500, 900), {"t2i": "images", "i2t": "captions"}
+CONTENTS = 5  # principal directions of what photos show
+COLUMNS = "said | true | shift | error | most | interval holds | its width"
 
 
-class Row(NamedTuple):
-    """Galleries that are asked alike: `draw(rng)` gives a `Gallery`, its probes and own ones."""
+class World(NamedTuple):
+    """Photos and captions of a model, which captions are whose, and what fits what."""
 
     model: str
-    asked: str
-    direction: str
-    probes: str
-    is_general: bool
-    similarity: object
-    draw: Callable
+    name: str
+    images: dict
+    captions: dict
+    owners: np.ndarray
+    fit: np.ndarray  # (captions, photos)
+    probes: Probes | None = (
+        None  # of the packaged photos; None: photos of this world stand for them
+    )
+    stand_in: int = 170
+    own: int = OWN
+    has_rho: bool = True
+
+    def part(self, photos):
+        """Probes and what else fits, of some photos."""
+        rows = np.flatnonzero(np.isin(self.owners, photos))
+        owners = np.searchsorted(photos, self.owners[rows])
+        sides, numbers = (
+            (take(self.images, photos), take(self.captions, rows)),
+            np.arange(len(photos)),
+        )
+        whole = np.ones(len(photos), bool)
+        return Probes.of(*sides, numbers, owners, owners, whole=whole), rows, owners
 
 
 class Answers(NamedTuple):
-    """Of one gallery: the share of right ones, and by a spread what is said and its interval."""
+    """Of one gallery: the share of firsts that fit, and by a spread what is said, and where."""
 
-    right: float
+    true: float
     shift: float
-    deviation: float
-    judged: Callable
+    judged: object
 
 
 def main(argv=None):
     parser = OneLineParser(prog="python -m studies.generic_probes", description=__doc__)
-    parser.add_argument("data", type=Path, help="folder with clip_vectors and flickr8k")
-    parser.add_argument("--draws", type=int, default=10, help="galleries per row (default 10)")
+    parser.add_argument("data", type=Path, help="folder with clip_vectors, flickr8k and captions")
+    parser.add_argument("--draws", type=int, default=6, help="galleries per row (default 6)")
     parser.add_argument("--cache", type=Path, help="folder to keep encoded photos in")
     options = parser.parse_args(argv)
-    rows = [*rows_of_preset(options), *rows_of_clip(options.data / "clip_vectors")]
     found = {}
-    for row in rows:
-        drawn = (row.draw(np.random.default_rng(seed)) for seed in range(options.draws))
-        galleries = [one for gallery in drawn if (one := answers(row, *gallery)) is not None]
-        if len(galleries) > options.draws // 2:
-            found[row] = galleries
-    spreads = {model: spread(found, model) for model in dict.fromkeys(row.model for row in found)}
-    print(f"| model | gallery | way | probes | {COLUMNS} |")
-    print("|---" * 11 + "|")
+    for world in [*worlds_of_clip(options.data), world_of_preset(options)]:
+        for kind in ("other contents", "alike") if world.probes is None else ("COCO's",):
+            for seed in range(options.draws):
+                for row, one in galleries(world, kind, seed):
+                    found.setdefault(row, []).append(one)
+    report(found)
+
+
+def report(found):
+    """Prints the table of lists of `Answers` by `(model, photos, items, way, probes)`."""
+    general = {row: of for row, of in found.items() if "alike" not in row[-1]}
+    models = list(dict.fromkeys(row[0] for row in found))
+    shifts = {
+        model: [of for row, of in general.items() if row[0] == model and "+" not in row[-1]]
+        for model in models
+    }
+    print(f"| model | photos | items | way | calibrated by | {COLUMNS} |\n{'|---' * 12}|")
     errors = {False: [], True: []}
-    for row, galleries in found.items():
-        rest = [value for model, value in spreads.items() if model != row.model]
-        line, away, holds = _line(row, galleries, np.sqrt(np.mean(np.square(rest))))
-        print(line)
-        if row.is_general:
-            errors["own" in row.probes].extend(zip(away, holds, strict=True))
-    told = ", ".join(f"{model} {value:.2f}" for model, value in spreads.items())
-    together = np.sqrt(np.mean(np.square(list(spreads.values()))))
-    print(f"\nThe shift's standard deviation: {told}; together {together:.2f}.")
+    for row, of in found.items():
+        others = [rows for model, rows in shifts.items() if model != row[0]]
+        line, away, holds = _line(of, *elsewhere(others))
+        print(f"| {' | '.join(map(str, row))} | {line} |")
+        if row in general:
+            errors["+" in row[-1]].extend(zip(away, holds, strict=True))
+    told = ", ".join(f"{model} {elsewhere([rows])[0]:+.2f}" for model, rows in shifts.items())
+    mean, deviation = elsewhere(shifts.values())
+    print(f"\nThe mean shift: {told}; together {mean:+.2f}, deviation {deviation:.2f}.")
     for name, of in (("Other photos alone", errors[False]), (f"With {OWN} own", errors[True])):
         away, holds = np.array(of).T
         print(
-            f"{name}: off by {away.mean():.2f} on average, {away.max():.2f} at most; the interval "
-            f"holds in {holds.mean():.2f} of {len(of)} galleries."
+            f"{name}: off by {away.mean():.2f} on average, {np.quantile(away, 0.9):.2f} at most in "
+            f"9 of 10; the interval holds in {holds.mean():.2f} of {len(of)} galleries."
         )
-    return 0
 
 
-def rows_of_preset(options):
-    """Flickr8k's photos by COCO's, and the reverse."""
+def worlds_of_clip(data):
+    """The `World`s of the vectors."""
+    folder, told = data / "clip_vectors", {}
+    with open(data / "flickr8k" / "pairs.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            told.setdefault(Path(row["image"]).name, []).append(row["caption"])
+    for one in json.loads((data / "coco_annotations/captions_val2017.json").read_text("utf-8"))[
+        "annotations"
+    ]:
+        told.setdefault(f"{one['image_id']:012}.jpg", []).append(one["caption"])
+    pairs, photos = (np.load(folder / f"flickr8k_clip_b32_{x}.npz") for x in ("pairs", "images"))
+    coco = np.load(folder / "coco_val2017_clip_b16_pairs.npz")
+    new = ~np.isin(photos["image_names"], pairs["image_names"])
+    images = np.concatenate([pairs["images"], photos["images"][new]])
+    names = [*pairs["image_names"], *photos["image_names"][new]]
+    for model, name, vectors, photos, stored, owners, more in (
+        ("CLIP B/32", "Flickr8k", images, names, pairs, pairs["owner"], (None, 60, OWN // 2)),
+        ("CLIP B/16", "COCO", coco["images"], coco["image_names"], coco, np.arange(500), ()),
+    ):
+        sides = [{"mean": unit(x.astype(np.float32))} for x in (vectors, stored["captions"])]
+        texts = [(row, text.strip()) for row, photo in enumerate(photos) for text in told[photo]]
+        place = {pair: number for number, pair in enumerate(texts)}
+        own = zip(owners, stored["caption_texts"], strict=True)
+        rows = [place[owner, text.strip()] for owner, text in own]
+        sentences = sentence_vectors([text for _, text in texts])
+        fit = _fit(sides, owners, sentences, np.array(rows), np.array([row for row, _ in texts]))
+        yield World(model, name, *sides, owners, fit, *more)
+    stored = np.load(folder / "fashion_clip_pairs.npz")
+    sides = [{"mean": unit(stored[side].astype(np.float32))} for side in ("images", "captions")]
+    count = np.arange(len(stored["images"]))
+    fit = np.eye(len(count), dtype=np.float32)
+    yield World("fashion CLIP", "products", *sides, count, fit, has_rho=False)
+
+
+def world_of_preset(options):
+    """Flickr8k's photos, and the preset as a model without probes."""
     model = from_preset(MODEL)
     encoded = Encoded.of(options.data / "flickr8k", MODEL, cache=options.cache)
-    rows = np.arange(len(encoded.names))
-    flickr = Probes.of(encoded.images, encoded.captions, rows, encoded.owners, encoded.owners)
-    coco = dataclasses.replace(evaluation.general_probes(model), general=None)
-    sixth = part(flickr, np.arange(0, len(rows), 6))
-    for name, photos, general, of in (
-        ("Flickr8k", flickr, coco, "COCO"),
-        ("COCO", coco, sixth, "Flickr8k"),
-    ):
-        for size in SIZES:
-            if size + OWN > length(photos.images):
+    sides, rows = (encoded.images, encoded.captions), np.arange(len(encoded.owners))
+    fit = _fit(sides, encoded.owners, encoded.sentences, rows, encoded.owners, encoded.similarity)
+    return World(MODEL, "Flickr8k", *sides, encoded.owners, fit, evaluation.general_probes(model))
+
+
+def _fit(sides, owners, sentences, rows, told, similarity=None):
+    """How likely each photo fits each caption; `rows` of the sentences, whose photos are `told`."""
+    similarity = similarity or similarities.Cosine()
+    scores = scores_over(*sides, similarity, "images")
+    scale = score_scale(scores, owners[:, None] == np.arange(scores.shape[1]))
+    return relevance(sentences, rows, told, scores.shape[1], scores, scale)
+
+
+def galleries(world, kind, seed):
+    """`(row of the table, Answers)` of galleries of several sizes, both ways."""
+    rng = np.random.default_rng(seed)
+    captioned, every = np.unique(world.owners), np.arange(length(world.images))
+    order, used, probes, own = rng.permutation(captioned), 0, world.probes, world.own
+    if probes is None:
+        used = world.stand_in
+        if kind == "other contents":
+            vectors = world.images["mean"][captioned]
+            order = captioned[np.argsort(_contents(vectors, rng))]
+        order = np.concatenate([rng.permutation(order[:used]), rng.permutation(order[used:])])
+        probes, rows, owners = world.part(np.sort(order[:used]))
+        if world.has_rho:
+            fit = world.fit[np.ix_(rows, np.sort(order[:used]))]
+            told = probes.images, probes.captions, owners, [""] * len(rows), None
+            told = Captioned(*told, similarities.Cosine(), None, relevance=fit)
+            probes = dataclasses.replace(probes, fits=learn_fits(told, hubs=False))
+        probes = dataclasses.replace(probes, general=np.ones(len(rows), bool))
+    mine = world.part(np.sort(order[used : used + own]))[0]
+    left = order[used + own :]
+    others = rng.permutation(np.setdiff1d(every, captioned))
+    for way, side in SIDES.items():
+        for size in SIZES if way == "t2i" else SIZES[:2]:
+            filled = np.concatenate([left, others if way == "t2i" else left[:0]])[:size]
+            if len(filled) < 0.8 * size:
                 continue
-
-            def draw(rng, own, photos=photos, general=general, size=size):
-                order = rng.permutation(length(photos.images))
-                return part(photos, order[:size]), general, part(photos, order[len(order) - own :])
-
-            yield from _both(
-                (MODEL, f"{name}, {size}"),
-                f"{of}, {length(general.images)}",
-                model.similarity,
-                draw,
-                OWN,
-            )
+            for beside in (0, own):
+                asked = probes.beside(mine) if beside else probes
+                by = f"{kind}, {used or 170}" + (f" + {own} own" if beside else "")
+                one = answers(world, way, side, filled, asked)
+                if one is not None:
+                    yield (world.model, world.name, len(filled), way, by), one
 
 
-def rows_of_clip(folder):
-    """Photos by those of other contents, and by those of their own."""
-    for file, (model, name) in CLIP.items():
-        with np.load(folder / f"{file}.npz") as stored:
-            sides = [{"mean": stored[key].astype(np.float32)} for key in ("images", "captions")]
-            rows = np.arange(length(sides[0]))
-            owners = stored.get("owner", rows)
-            pairs = Probes.of(*sides, rows, owners, owners)
-        half, own = len(rows) // 2, OWN if len(rows) > 4 * OWN else 0
-
-        def by_contents(rng, own, pairs=pairs, half=half):
-            order = rng.permutation(np.argsort(_contents(pairs.images["mean"], rng))[half:])
-            rest = np.setdiff1d(np.arange(2 * half), order)
-            end = len(order) - own
-            return part(pairs, order[:end]), part(pairs, rest), part(pairs, order[end:])
-
-        def by_chance(rng, own, pairs=pairs, half=half):
-            order = rng.permutation(length(pairs.images))
-            return part(pairs, order[half:]), part(pairs, order[:half]), None
-
-        place = model, f"{name}, {half}"
-        yield from _both(place, f"other contents, {half}", "cosine", by_contents, own)
-        yield from _both(place, f"its own, {half}", "cosine", by_chance, 0, False)
-
-
-def _both(place, told, similarity, draw, own, is_general=True):
-    """Rows of both directions, without own photos and with them."""
-    for direction in ("t2i", "i2t"):
-        for count in (0, own) if own else (0,):
-            beside = f" + {count} own" if count else ""
-
-            def drawn(rng, count=count):
-                return draw(rng, count)
-
-            yield Row(*place, direction, told + beside, is_general, similarity, drawn)
-
-
-def part(probes, photos):
-    """Those of some photos."""
-    photos = np.sort(photos)
-    return probes.take(photos, np.flatnonzero(np.isin(probes.caption_images, photos)))
-
-
-def answers(row, gallery, probes, own=None):
-    """The `Answers` of one gallery; None where it cannot be calibrated."""
-    if row.is_general and own is not None and length(own.images):
-        probes = probes.beside(own)
-    pairs = gallery.pairs(row.direction)
-    side = "images" if row.direction == "t2i" else "captions"
-    index = Index.build(pairs["own"], row.similarity, side=side)
+def answers(world, way, side, photos, probes):
+    """The `Answers` of a gallery of photos, or of their captions; None where nothing is told."""
+    rows = np.flatnonzero(np.isin(world.owners, photos))
+    items, queries = take(world.images, photos), take(world.captions, rows)
+    fit = world.fit[np.ix_(rows, photos)]
+    if way == "i2t":
+        photos = photos[np.isin(photos, world.owners)]
+        items, queries, fit = queries, take(world.images, photos), world.fit[np.ix_(rows, photos)].T
+    similarity = similarities.Cosine()
+    index = Index.build(items, similarity, side=side)
     try:
-        plain = dataclasses.replace(probes, general=None).calibrate(index, row.direction)
+        plain = dataclasses.replace(probes, general=None).calibrate(index, way)
     except ValueError:
         return None
-    scores, ids = index.search(pairs["queries"], 20)
-    scores = index.scores_of(pairs["queries"], scores, ids, plain.copies)
-    right = float(pairs["matches"][np.arange(len(ids)), ids[:, 0]].mean())
-    asked = probes.pairs(row.direction)
+    fits = probes.fits.get(way)
+    fits = fits and dataclasses.replace(fits, trials=(), most=fits.ceiling)
+    found, ids = index.search(queries, 20)
+    scores = index.scores_of(queries, found, ids, plain.copies)
+    true = float(np.take_along_axis(fit, ids[:, :1], axis=1).mean())
+    # The interval is of questions about all photos; of Flickr8k's CLIP few have captions to ask.
+    kinds, seen = plain.in_gallery.num_kinds, plain.in_gallery
+    asking = len(np.intersect1d(photos, world.owners))
+    few = (1 + kinds / min(kinds, asking)) / (1 + kinds / min(kinds, len(photos)))
+    seen = dataclasses.replace(seen, deviation=seen.deviation * np.sqrt(few))
+    plain = dataclasses.replace(plain, in_gallery=seen)
 
-    def judged(spread):
-        found = plain
-        if row.is_general:
-            is_own = np.zeros(len(asked["matches"]), bool)
-            if probes.general is not None:
-                is_own = probes.own_questions(row.direction)
-            found = calibrated_elsewhere(plain, index, asked, is_own, spread)
-        said = found.probability(scores)
-        return said.mean(), *(end.mean() for end in found.interval(said))
+    def first(confidence, mean=0.0):
+        own = fits and dataclasses.replace(fits, sentence=np.add(fits.sentence, (0, mean)))
+        said = Judge(confidence, own).probabilities(scores, scores.top, Asked())
+        return said["wanted"] if fits is None else said["fits"][:, 0]
 
-    shift = _missing(plain.probability(scores), right)
-    return Answers(right, shift, plain.in_gallery.deviation, judged)
+    def judged(mean, spread):
+        is_own = probes.own_questions(way)
+        confidence = calibrated_elsewhere(plain, index, probes.pairs(way), is_own, spread, mean)
+        said = first(confidence, mean)
+        return said.mean(), *(end.mean() for end in confidence.interval(said))
 
-
-def spread(found, model):
-    """The deviation of a model's shifts, but for what the number of probes explains."""
-    squares = [
-        one.shift**2 - one.deviation**2
-        for row, galleries in found.items()
-        if row.model == model and row.is_general and "own" not in row.probes
-        for one in galleries
-    ]
-    return float(np.sqrt(max(0.0, np.mean(squares))))
+    return Answers(true, _missing(first(plain), true), judged)
 
 
-def _missing(said, right):
-    """The shift of all log odds by which what is said becomes what is right."""
-    right = np.clip(right, 0.5 / len(said), 1 - 0.5 / len(said))
-    return brentq(lambda by: expit(logit(said) + by).mean() - right, -30, 30)
+def elsewhere(models):
+    """Mean and deviation of the rows' mean shifts of all log odds; models count alike."""
+    of_each = [np.array([np.mean([one.shift for one in of]) for of in rows]) for rows in models]
+    mean = np.mean([shifts.mean() for shifts in of_each])
+    squares = [np.mean((shifts - mean) ** 2) for shifts in of_each]
+    return float(mean), float(np.sqrt(np.mean(squares)))
+
+
+def _missing(said, true):
+    """The shift of all log odds by which what is said becomes what is true."""
+    true = np.clip(true, 0.5 / len(said), 1 - 0.5 / len(said))
+    said = np.clip(said, 1e-9, 1 - 1e-9)
+    return brentq(lambda by: expit(logit(said) + by).mean() - true, -30, 30)
 
 
 def _contents(vectors, rng):
     """The places of photos along a random direction of what they show."""
-    away = vectors.astype(np.float32) - vectors.mean(axis=0, dtype=np.float32)
-    left, sizes, _ = np.linalg.svd(away, full_matrices=False)
+    left, sizes, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
     return left[:, :CONTENTS] * sizes[:CONTENTS] @ rng.normal(size=CONTENTS)
 
 
-def _line(row, galleries, spread):
-    """`(a row of the table, errors, whether the interval holds)`."""
-    said, low, high = np.array([one.judged(spread) for one in galleries]).T
-    right = np.array([one.right for one in galleries])
-    away, holds = np.abs(said - right), (low <= right) & (right <= high)
-    shift = np.mean([one.shift for one in galleries])
+def _line(of, mean, spread):
+    """`(cells of a row, errors, whether the interval holds)`."""
+    said, low, high = np.array([one.judged(mean, spread) for one in of]).T
+    true = np.array([one.true for one in of])
+    away, holds = np.abs(said - true), (low <= true) & (true <= high)
     cells = (
-        f"{said.mean():.3f} | {right.mean():.3f} | {shift:+.2f} | {away.mean():.3f} | "
-        f"{away.max():.3f} | {holds.mean():.2f} | {(high - low).mean():.2f}"
+        f"{said.mean():.3f} | {true.mean():.3f} | {np.mean([one.shift for one in of]):+.2f} | "
+        f"{away.mean():.3f} | {away.max():.3f} | {holds.mean():.2f} | {(high - low).mean():.2f}"
     )
-    line = f"| {row.model} | {row.asked} | {row.direction} | {row.probes} | {cells} |"
-    return line, away, holds
+    return cells, away, holds
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from zoo.confidence.probes import GENERAL, OFF
 from zoo.data import packaged_captions, packaged_photos
 from zoo.errors import InputError
 
-NOTE = f"{GENERAL}, which was off by {OFF[0]} on average and {OFF[1]} at most in our tests."
+NOTE = f"by {OFF[1]} at most in 9 of 10."
 QUESTION = "a dog lies on the grass with a ball in its mouth"
 
 
@@ -58,6 +58,7 @@ def test_a_model_without_probes_gives_a_probability_and_says_by_what(retriever):
     assert 0 < answer.probability < 1
     assert 0 < answer.wanted < 1
     assert answer.reason.endswith(NOTE)
+    assert f"{GENERAL}, which was off by {OFF[0]} on average" in answer.reason
     low, high = answer.interval
     assert low <= answer.probability <= high
     assert retriever.probes.fits.keys() == {"t2i", "i2t"}  # none of scores corrected for hubs

@@ -9,39 +9,38 @@ DIM = 16
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
-    """Rows of three models."""
-    folder = tmp_path_factory.mktemp("vectors")
-    for seed, name in enumerate(study.CLIP):
-        rng = np.random.default_rng(seed)
-        images = rng.normal(size=(130, DIM))
-        stored = {"images": images, "captions": images + 1.1 * rng.normal(size=images.shape)}
-        np.savez(folder / f"{name}.npz", **stored)
-    return list(study.rows_of_clip(folder))
+def world():
+    """Photos of which a caption each is known, and what fits is what is near."""
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(320, DIM)).astype("f4")
+    captions = (images + 1.1 * rng.normal(size=images.shape)).astype("f4")
+    rows = np.arange(len(images))
+    fit = study._fit(({"mean": images}, {"mean": captions}), rows, captions, rows, rows)
+    sides = {"mean": images}, {"mean": captions}
+    return study.World("made", "Made", *sides, rows, fit, None, 120, 30)
 
 
-def test_the_photos_of_a_row_are_of_its_model(rows):
-    for row in rows:
-        gallery, probes, _ = row.draw(np.random.default_rng(0))
-        count = len(gallery.image_labels) + len(probes.image_labels)
-        assert count == (100 if "+" in row.probes else 130)
-        everything = np.concatenate([gallery.images["mean"], probes.images["mean"]])
-        known = np.random.default_rng(list(study.CLIP.values()).index(_of(row))).normal(
-            size=(130, DIM)
-        )
-        assert np.isin(everything[:, 0], known[:, 0].astype(np.float16)).all()
+@pytest.fixture(scope="module", params=["alike", "other contents"])
+def found(world, request):
+    return list(study.galleries(world, request.param, 0))
 
 
-def test_the_model_of_a_row_tells_nothing_of_its_interval(rows):
-    own = next(row for row in rows if "its own" in row.probes)
-    found = study.answers(own, *own.draw(np.random.default_rng(1)))
-    narrow, wide = (found.judged(spread) for spread in (0.1, 2.0))
-    assert narrow == wide  # its own probes: nothing is widened
-    general = next(row for row in rows if row.is_general and "+" not in row.probes)
-    found = study.answers(general, *general.draw(np.random.default_rng(1)))
-    (_, low, high), (_, lower, higher) = (found.judged(spread) for spread in (0.1, 2.0))
-    assert lower < low < high < higher
+def test_a_gallery_is_judged_alone_and_with_own_photos(found):
+    assert {row[3] for row, _ in found} == {"t2i", "i2t"}
+    for _, one in found:
+        said, low, high = one.judged(0.0, 0.3)
+        assert low < said < high
+        assert 0 < one.true < 1
 
 
-def _of(row):
-    return row.model, row.asked.split(",")[0]
+def test_a_shift_lowers_what_is_said_and_a_spread_widens_it(found):
+    one = next(one for row, one in found if "+" not in row[-1])
+    plain, lower, wider = (one.judged(*of) for of in ((0.0, 0.1), (-0.5, 0.1), (0.0, 2.0)))
+    assert lower[0] < plain[0] == wider[0]
+    assert wider[1] < plain[1] < plain[2] < wider[2]
+
+
+def test_models_and_their_rows_count_alike():
+    few = [study.Answers(0.5, shift, None) for shift in (-0.2, -0.4)]
+    many = [study.Answers(0.5, -0.9, None)] * 50
+    assert study.elsewhere([[few], [many]]) == pytest.approx((-0.6, 0.3))

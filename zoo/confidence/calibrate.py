@@ -27,9 +27,10 @@ from zoo.embeddings.moments import GalleryIdentity
 FOLDS = 5  # of the kinds of probes, each of which is told by a fit without it
 KEPT = 2000  # values of each kind that travel with a calibration
 LEAST_HELD_OUT = 104  # groups of the half that teaches no weights; with fewer, all teach
-# What `python -m studies.generic_probes` prints, see docs/results/generic_probes.md: the standard
-# deviation of the shift of all log odds between photos of one kind and of another.
-SHIFT = 0.48
+# What `python -m studies.generic_probes` prints, see docs/results/generic_probes.md: mean and
+# standard deviation of the shift of all log odds from photos of one kind to another. Probes of
+# another kind than the gallery stand out in it, so that they are found too often.
+ELSEWHERE = (-0.27, 0.25)
 ALIKE = 32  # leading directions by which a gallery is told from the probes' items
 # Kinds of probes from which these are weighed, and as many as they are worth then, at least.
 LEAST_KINDS, LEAST_ALIKE = 200, 40
@@ -324,11 +325,11 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     )
 
 
-def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
+def calibrated_elsewhere(confidence, index, pairs, is_own, spread=ELSEWHERE[1], mean=ELSEWHERE[0]):
     """A `Confidence` by general probes, moved by those `is_own` that are of the user's photos."""
-    # Of other photos all log odds are off by a shift δ, normal with mean 0 and the deviation
-    # `spread`: the most likely one after the own probes; its deviation widens the interval.
-    variance, shift = spread**2, 0.0
+    # Of other photos all log odds are off by a shift δ, normal with this mean and deviation: the
+    # most likely one after the own probes; its deviation widens the interval.
+    variance, shift = spread**2, mean
     if is_own.any():
         groups = checks.numbered(pairs["groups"], len(is_own))[is_own]
         groups = np.unique(groups, return_inverse=True)[1]
@@ -336,7 +337,7 @@ def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
         probed = ask_probes(index, *own)[0]
         weights = checks.weights(groups)
         odds = confidence.logistic.logit(confidence.features(probed.scores))
-        shift, variance = _most_likely(odds, probed.correct, weights, spread)
+        shift, variance = _most_likely(odds, probed.correct, weights, spread, mean)
     seen = confidence.in_gallery
     deviation = float(np.hypot(seen.deviation, np.sqrt(variance)))
     return dataclasses.replace(
@@ -344,12 +345,12 @@ def calibrated_elsewhere(confidence, index, pairs, is_own, spread=SHIFT):
     )
 
 
-def _most_likely(logits, correct, weights, spread):
+def _most_likely(logits, correct, weights, spread, mean):
     """`(δ, its variance)` of a logistic regression with one number, by Newton's method."""
-    shift = 0.0
+    shift = mean
     for _ in range(_STEPS):
         said = 1 / (1 + np.exp(-(logits + shift)))
-        slope = (weights * (correct - said)).sum() - shift / spread**2
+        slope = (weights * (correct - said)).sum() - (shift - mean) / spread**2
         curve = (weights * said * (1 - said)).sum() + 1 / spread**2
         shift += slope / curve
         if abs(slope / curve) < 1e-9:

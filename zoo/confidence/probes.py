@@ -24,9 +24,9 @@ VERSION = FITS = 2  # of the file, and from which it says what fits as today
 OF_POINTS = "points_"  # before a direction: `fits` of the means alone
 OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are corrected for hubs
 DIRECTIONS = ("i2t", "t2i")
-# The mean and the greatest error of what is said, by other photos alone and beside 30 of one's own:
-# docs/results/generic_probes.md.
-OFF, OFF_WITH_OWN, OWN = (0.08, 0.3), (0.05, 0.21), 30
+# What is said is off by so much on average, and in nine galleries of ten at most, by other photos
+# alone and beside 30 of one's own: docs/results/generic_probes.md.
+OFF, OFF_WITH_OWN, OWN = (0.04, 0.07), (0.04, 0.09), 30
 GENERAL = "Calibrated on general photos"
 
 
@@ -190,7 +190,7 @@ class Probes:
         owners = self.caption_images
         own = 0 if owners is None else len(np.unique(owners[~self.general]))
         mean, most = OFF_WITH_OWN if own >= OWN else OFF
-        off = f"off by {mean} on average and {most} at most in our tests."
+        off = f"off by {mean} on average in trials of other models, by {most} at most in 9 of 10."
         if own >= OWN:
             return f"{GENERAL} and {own:,} of your own; with {OWN} it was {off}"
         if own:

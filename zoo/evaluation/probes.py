@@ -10,6 +10,7 @@ import numpy as np
 
 from zoo.confidence import Probes
 from zoo.confidence.bank import NEAREST, Bank
+from zoo.confidence.calibrate import ELSEWHERE
 from zoo.confidence.confidence import LEAST as LEAST_PROBES
 from zoo.confidence.probes import MOST, contents_hash
 from zoo.confidence.words import packaged_bank, stems, unknown_words
@@ -198,7 +199,9 @@ def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes
     owners = np.repeat(np.arange(len(photos)), [len(told[photo.name]) for photo in photos])
     probes = probes_of_captioned(model, photos, texts, owners, GENERAL, towers)
     fits = {
-        side: dataclasses.replace(one, trials=(), most=one.ceiling)  # of other photos
+        side: dataclasses.replace(
+            one, trials=(), most=one.ceiling, sentence=np.add(one.sentence, (0, ELSEWHERE[0]))
+        )
         for side, one in probes.fits.items()
     }
     return dataclasses.replace(probes, fits=fits, general=np.ones(len(owners), bool))
