@@ -289,9 +289,13 @@ def _in_gallery(asked, confidence, features, unseen, brought, per_kind):
     logits, correct = confidence.logistic.logit(inside), probed.correct
     counted = np.flatnonzero(~np.isnan(probed.ranks))
     alike = (weights / checks.weights(numbers))[counted]
-    if np.ptp(alike) > 1e-9 * alike.max():  # ranks of as many probes as these are worth
-        worth = round(alike.sum() ** 2 / np.square(alike).sum())
-        counted = rng.choice(counted, min(KEPT, worth), replace=False, p=alike / alike.sum())
+    if np.ptp(alike) > 1e-9 * alike.max():
+        # Quantiles of the weighted ranks, of as many probes as these are worth: what is drawn by
+        # its weight would hang on their last digits.
+        worth = min(KEPT, round(alike.sum() ** 2 / np.square(alike).sum()))
+        order = np.argsort(probed.ranks[counted], kind="stable")
+        shares = np.cumsum(alike[order]) / alike.sum()
+        counted = counted[order[np.searchsorted(shares, (np.arange(worth) + 0.5) / worth)]]
     counted = np.sort(rng.permutation(counted)[:KEPT])
     # Elsewhere the gallery without the own items is not known.
     is_there = probed.is_there.any(axis=1)

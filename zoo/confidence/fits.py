@@ -96,7 +96,7 @@ class Fits:
         second: by a key of `READS`, the `Logistic` of the second opinion; `"short"` are questions
             of up to three content words. Empty: P is said as it is.
         below: of `"first"`, the probability of the first result, and of `"short"`, that of the
-            likeliest, below which nothing matches: 95 % of answerable questions and 98 % of
+            likeliest, below which nothing matches: 95 % of answerable questions and 99 % of
             common words exceed it.
         trials: `Trial`s over captioned galleries of several sizes.
         source: what it was learnt from, in words.
