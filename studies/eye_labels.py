@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.people_data import Encoded
+from studies.people_data import Encoded, labels_of
 from studies.statistics import auroc
-from tools.preset_fits import labels_of
-from tools.preset_photos import unshown
 from zoo import Tower, evaluation
 from zoo.cli import OneLineParser, run
 from zoo.confidence.fits import SHORT, Fits, read_by
+from zoo.data import packaged_photos
 from zoo.embeddings.arrays import take
 from zoo.evaluation import fits as learning
 
@@ -52,8 +51,7 @@ def learner_of(options):
     data = Encoded.of(options.data / "flickr8k", name, "validation", cache)
     labelled = labels_of(options.data, name, cache)
     files = sorted(path.name for path in (options.data / "coco_subset/images").iterdir())
-    seen = {photo for photo, _ in unshown(options.data)}
-    new = np.flatnonzero([file not in seen for file in files])
+    new = np.flatnonzero(np.isin(files, [path.name for path in packaged_photos()]))
     coco = labelled[1]
     pairs = np.isin(coco.photos, new)
     unseen = coco._replace(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.embeddings.arrays import take, unit
-from zoo.evaluation.fits import Captioned, scores_over
+from zoo.evaluation.fits import Captioned, Labelled, scores_over
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.retriever import Retriever
 
@@ -87,3 +87,27 @@ class Encoded(NamedTuple):
         """Of some captions with all photos, `(Q, N)`, higher is better."""
         asked = {key: value[rows] for key, value in self.captions.items()}
         return scores_over(self.images, asked, self.similarity, "images")
+
+
+def labels_of(data, preset, cache=None):
+    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset."""
+    with open(data / "flickr8k/short_labels.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    tests = Encoded.of(data / "flickr8k", preset, "test", cache=cache)
+    shown = data / "coco_subset/images"
+    photos = [(path.name, "") for path in sorted(shown.iterdir())]
+    subset = Encoded.of_rows(shown, photos, preset, "coco_subset", cache)
+    found = []
+    for name, encoded in (("flickr8k_test", tests), ("coco_subset", subset)):
+        own = [row for row in rows if row["gallery"] == name]
+        place = {photo: row for row, photo in enumerate(encoded.names)}
+        texts = list(dict.fromkeys(row["question"] for row in own))
+        number = {text: row for row, text in enumerate(texts)}
+        columns = (
+            [number[row["question"]] for row in own],
+            [place[row["photo"]] for row in own],
+            [float(row["fit"]) for row in own],
+            [float(row["weight"]) for row in own],
+        )
+        found.append(Labelled(encoded.images, texts, *map(np.array, columns)))
+    return found

@@ -8,20 +8,19 @@ COCO's that nobody is shown, which become the bank of the second opinion, and th
 Gaussians for their means alone too, which `photos_points` searches.
 """
 
-import csv
 import dataclasses
 from pathlib import Path
 
 import numpy as np
 
-from studies.people_data import Encoded
+from studies.people_data import Encoded, labels_of
 from tools.preset_photos import unshown
 from zoo import Tower, evaluation, similarities
 from zoo.cli import OneLineParser, run
 from zoo.confidence.bank import Bank
 from zoo.confidence.probes import OF_POINTS
 from zoo.embeddings.arrays import joined
-from zoo.evaluation.fits import Labelled, learn_fits, with_fits
+from zoo.evaluation.fits import learn_fits, with_fits
 
 
 def main(argv=None):
@@ -76,30 +75,6 @@ def bank_of(*parts):
     sides = [joined([getattr(part, side) for part in parts]) for side in ("images", "captions")]
     texts = [text for part in parts for text in part.texts]
     return Bank.of(*(side["mean"] for side in sides), np.concatenate(owners), texts)
-
-
-def labels_of(data, preset, cache=None):
-    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset."""
-    with open(data / "flickr8k/short_labels.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    tests = Encoded.of(data / "flickr8k", preset, "test", cache=cache)
-    shown = data / "coco_subset/images"
-    photos = [(path.name, "") for path in sorted(shown.iterdir())]
-    subset = Encoded.of_rows(shown, photos, preset, "coco_subset", cache)
-    found = []
-    for name, encoded in (("flickr8k_test", tests), ("coco_subset", subset)):
-        own = [row for row in rows if row["gallery"] == name]
-        place = {photo: row for row, photo in enumerate(encoded.names)}
-        texts = list(dict.fromkeys(row["question"] for row in own))
-        number = {text: row for row, text in enumerate(texts)}
-        columns = (
-            [number[row["question"]] for row in own],
-            [place[row["photo"]] for row in own],
-            [float(row["fit"]) for row in own],
-            [float(row["weight"]) for row in own],
-        )
-        found.append(Labelled(encoded.images, texts, *map(np.array, columns)))
-    return found
 
 
 def _parser():
