@@ -26,22 +26,8 @@ _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each sh
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
-    """A model with its gallery, encoded; stored embeddings are read back.
-
-    Args:
-        run: what `zoo.from_preset` takes. A preset of photos, which may not bring what it was
-            measured on, and a model of others have the packaged photos for a gallery.
-        folder: a folder of images to take as the gallery, with all folders below it.
-        captions: a text, CSV or TSV file of captions to go with `folder`.
-        data_dir: the data set of the run, if it has moved.
-        cache: where embeddings are kept; default: the user's cache folder.
-
-    Returns:
-        A `Gallery`.
-
-    Raises:
-        InputError: if something is not there or is not what it has to be.
-    """
+    """A `Gallery` of a model, encoded, or read back from `cache`: of `folder` with `captions`, else
+    of the run's data; a preset of photos, and a model of others, ask the packaged photos."""
     model = zoo.from_preset(run)
     if model.reads_caption_vectors:
         return _of_vectors(run, folder, data_dir)
