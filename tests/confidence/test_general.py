@@ -72,6 +72,7 @@ def test_joined_probes_are_kept_whole(worlds, tmp_path):
     few = general.beside(own.take(np.arange(7), np.arange(7))).note
     assert f" and 30 of your own; with 30 it was off by {OFF_WITH_OWN[0]} on aver" in joint.note
     assert f" and 7 of your own; general photos alone were off by {OFF[0]} on aver" in few
+    assert few.endswith(f"by {OFF[1]} at most in 9 of 10.")
     assert general.note.startswith(f"{GENERAL}, which was off by {OFF[0]} on average in trials")
     assert general.note.endswith(f"by {OFF[1]} at most in 9 of 10.")
     assert own.note == ""
