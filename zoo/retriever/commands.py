@@ -132,9 +132,7 @@ def _agree(options, written, names):
 
 def _tell_count(options, parts, written=None, items=None):
     """Prints what was seen, taken and left, and lists what was left."""
-    count, listed = parts.manifest.get("count"), ""
-    if count is None:  # of an older version
-        return
+    count, listed = parts.manifest["count"], ""
     if written is not None:
         bad = [("bad items", name, why) for name, why in parts.rejected()]
         bad += [("other files", name, why) for name, why in items.others]
