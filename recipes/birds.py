@@ -211,7 +211,7 @@ def fit(settings, run):
     phase = training.Phase(
         "training",
         settings.epochs,
-        rate=training.cosine_decay_after_a_twentieth(settings.learning_rate),
+        rate=training.cosine_decay(settings.learning_rate, warm_up_epochs=None),
         model=run.reader(),
     )
 

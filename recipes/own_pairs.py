@@ -4,8 +4,7 @@
     python recipes/own_pairs.py --data-dir photos --image-weights mobilenet_v2.h5 --out runs/photos
     python recipes/own_pairs.py --data-dir photos --text-weights all-MiniLM-L6-v2 --out runs/photos
     python recipes/own_pairs.py --data-dir photos --model siglip2_base_patch16_224 --out runs/photos
-    python recipes/own_pairs.py --data-dir photos --text gru --out runs/photos   # own_pairs_gru.py
-    python recipes/own_pairs.py                                  # Toy Scenes, by a GRU
+    python recipes/own_pairs.py                                  # Toy Scenes
 
 `--data-dir` is a folder with one of these, or the table itself (docs/data.md describes each):
 
@@ -27,13 +26,11 @@ pictures is for validation and a tenth for the test, or what a column `split` sa
 """
 
 import dataclasses
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import own_pairs_gru
 import own_pairs_next
 import own_pairs_start
 from zoo import (
@@ -63,18 +60,13 @@ LAYERS = {
     "mobilenet_v2": tuple(f"block_{n}_expand_relu" for n in (3, 6, 10, 13, 14, 15, 16)),
     "efficientnet_lite2": encoders.stage_layers(),
 }
-PHASES = ("points", "variances")
-GRU = ("--text=gru", "--start-from")  # of `own_pairs_gru.py`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RetrievalSettings):
-    """Settings chosen on the validation photos of Flickr8k; there is no toy data for them."""
+    """Settings chosen on the validation photos of Flickr8k."""
 
     out: Path = differs(Path("runs/own_pairs"))
-    text: Literal["sentence", "gru"] = setting(
-        "sentence", "what reads captions: a pretrained MiniLM, or a GRU trained here"
-    )
     model: str | None = setting(
         None, "model whose points stay as they are; its picture size replaces --image-size"
     )
@@ -142,15 +134,23 @@ class Settings(training.RetrievalSettings):
 
 
 def main(argv=None):
-    argv = sys.argv[1:] if argv is None else list(argv)
-    if is_for_gru(argv):
-        _refuse_flags_of_sentences(argv)
-        return own_pairs_gru.main(argv)
     settings, points = cli.parse(Settings, argv, description=__doc__), None
     if settings.model is not None:
         settings, points = over(settings)
-    data = settings.data("pairs", "toy_scenes", **own_pairs_gru.options(settings))
-    return train(settings, data, points=points)
+    return train(settings, data(settings), points=points)
+
+
+def data(settings):
+    """What is read; defaults of the loader are left out."""
+    shown = settings.pictures()
+    if settings.data_dir is None:
+        return settings.data("pairs", "toy_scenes", **shown)
+    table = {"image_column": "image", "caption_column": "caption", "separator": None}
+    named = settings.named(*table)
+    changed = {name: value for name, value in named.items() if value != table[name]}
+    share = settings.named("seed", "held_out_share")
+    folder = None if settings.image_dir is None else str(settings.image_dir)
+    return settings.data("pairs", "toy_scenes", **share, **changed, images=folder, **shown)
 
 
 def over(settings):
@@ -172,32 +172,6 @@ def over(settings):
     mode, fraction = tower.resizing
     shown = {"image_size": tower.image_size, "resize": mode, "crop_fraction": fraction}
     return dataclasses.replace(settings, **shown), points
-
-
-def _refuse_flags_of_sentences(argv):
-    """Raises InputError for flags that `--help` lists and `own_pairs_gru.py` has not."""
-    own, grus = (
-        {f.name for f in dataclasses.fields(s)} for s in (Settings, own_pairs_gru.Settings)
-    )
-    flags = {"--" + name.replace("_", "-") for name in own - grus}
-    given = next((flag for arg in argv if (flag := arg.partition("=")[0]) in flags), None)
-    if given is not None:
-        raise InputError(
-            f"{given}: expected --text sentence, which needs --data-dir or --model; received "
-            f"{'--text gru' if 'gru' in ' '.join(argv) else 'neither'}"
-        )
-
-
-def is_for_gru(argv):
-    """Whether `own_pairs_gru.py` is asked for: by its flags, or with no data."""
-    if {"-h", "--help"} & set(argv):
-        return "gru" in argv or "--text=gru" in argv
-    said = [
-        flag if "=" in flag else "=".join(argv[at : at + 2]) if flag == "--text" else flag
-        for at, flag in enumerate(argv)
-    ]
-    has_data = any(flag.partition("=")[0] in ("--data-dir", "--model") for flag in said)
-    return not has_data or any(flag.startswith(GRU) for flag in said)
 
 
 def train(settings, data, prepare=lambda run: None, networks=None, points=None):
@@ -306,7 +280,6 @@ def fit(settings, run, points, epochs, preset=None):
     the `preset` is the start, the best mean of both is kept."""
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
-    rate = training.cosine_decay_after_a_twentieth
 
     def asked_for():  # a variance is of the point that will be asked for
         for tower in towers:
@@ -322,14 +295,14 @@ def fit(settings, run, points, epochs, preset=None):
         training.Phase(
             "points",
             epochs,
-            rate=rate(settings.learning_rate),
+            rate=training.cosine_decay(settings.learning_rate, warm_up_epochs=None),
             model=heads,
             then=asked_for,
         ),
         training.Phase(
             "variances",
             settings.variance_epochs,
-            rate=rate(settings.variance_rate),
+            rate=training.cosine_decay(settings.variance_rate, warm_up_epochs=None),
             frozen=towers,
             model=run.reader(run.model),
             then=variances_learnt,

@@ -21,7 +21,7 @@ def packaged(settings):
     if PRESET not in models.list_presets():
         raise InputError(
             f"the preset {PRESET!r} is not packaged here; give --text-weights a folder with a "
-            "MiniLM or a name on Hugging Face, or take --text gru"
+            "MiniLM or a name on Hugging Face"
         )
     preset = models.from_preset(PRESET)
     found = {

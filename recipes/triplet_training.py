@@ -227,31 +227,29 @@ def fit(settings, run, model):
     warm_up, rate = settings.warm_up_epochs, settings.learning_rate
     hinges = losses.TripletRanking(settings.margin, mining="sum")
     mined = losses.TripletRanking(settings.margin, mining=settings.mining)
-    known = {"model": model, "callbacks": lambda stream: [collapse_check(settings, stream)]}
     frozen = []
     if settings.fine_tuning_epochs and not settings.fine_tune:
         frozen = [model.image_encoder.get_layer("backbone")]
     phases = [
-        training.Phase("sum_of_hinges", warm_up, rate=rate, loss=hinges, frozen=frozen, **known),
+        training.Phase(
+            "sum_of_hinges", warm_up, rate=rate, loss=hinges, frozen=frozen, model=model
+        ),
         training.Phase(
             settings.mining,
             settings.epochs - warm_up,
             rate=training.drop_after(rate, settings.drop_epoch - warm_up),
             loss=mined,
             frozen=frozen,
-            **known,
+            model=model,
+        ),
+        training.Phase(
+            "fine_tuning",
+            settings.fine_tuning_epochs,
+            rate=settings.fine_tuning_rate,
+            loss=mined,
+            model=model,
         ),
     ]
-    if settings.fine_tuning_epochs:
-        phases.append(
-            training.Phase(
-                "fine_tuning",
-                settings.fine_tuning_epochs,
-                rate=settings.fine_tuning_rate,
-                loss=mined,
-                **known,
-            )
-        )
 
     def pairs(train, seed):
         crops = settings.crop_and_flip and settings.features == "pictures"
@@ -267,7 +265,3 @@ def fit(settings, run, model):
         return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
 
     training.fit(run, phases, pairs, adam, settings.seed)
-
-
-def collapse_check(settings, stream):
-    return training.CollapseCheck(next(iter(stream(0))), bound=settings.margin / 10)

@@ -19,7 +19,6 @@ from zoo.encoders import weight_arrays
 from zoo.errors import MissingPackageError, require
 from zoo.metrics import read_instance_labels
 from zoo.models.frozen import write_onnx
-from zoo.training import Execution, RunSettings
 
 ROOT = pathlib.Path(__file__).parent.parent
 RECURRENT = types.SimpleNamespace(is_recurrent=True)  # all of a tower that is asked for
@@ -56,11 +55,6 @@ PLACES = {
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),
-    "TensorBoard": (
-        "tensorboard",
-        "tensorboard",
-        lambda: Execution.of(RunSettings(tensorboard=True)),
-    ),
     "answers for programs": (
         "fastapi",
         "serve",

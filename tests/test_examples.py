@@ -46,8 +46,6 @@ NOT_RUN = {
     "search": {"Index"},  # likewise
     "training": {
         "BestEpoch",
-        "CollapseCheck",
-        "CollapseWarning",
         "FiniteCheck",
         "HistoryFile",
         "LayerwiseAdamP",

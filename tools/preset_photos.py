@@ -80,7 +80,7 @@ def main(argv=None):
         points = points_of(from_preset(options.text_weights))
     flags += options.flags
     settings = zoo.cli.parse(own_pairs.Settings, flags)
-    data = settings.data("pairs", "toy_scenes", **own_pairs.own_pairs_gru.options(settings))
+    data = own_pairs.data(settings)
     own_pairs.train(
         settings,
         data,

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import own_pairs
-import own_pairs_gru
 import own_pairs_next
 import own_pairs_start
 import zoo
@@ -156,7 +155,6 @@ def test_without_the_preset_a_sentence_says_what_to_give(photos, tmp_path, capsy
     assert stop.value.code == 2
     said = capsys.readouterr().err
     assert "'photos_pfe' is not packaged here; give --text-weights" in said
-    assert "--text gru" in said
 
 
 def test_a_name_is_fetched_once(minilm, tmp_path, monkeypatch):
@@ -183,29 +181,22 @@ def test_a_name_is_fetched_once(minilm, tmp_path, monkeypatch):
     assert text_folder(tmp_path / "nowhere") == tmp_path / "nowhere"
 
 
-@pytest.mark.parametrize(
-    ("argv", "gru"),
-    [
-        (["--data-dir", "photos"], False),
-        (["--data-dir=photos", "--text=gru"], True),
-        (["--data-dir=photos", "--start-from", "run"], True),
-        ([], True),
-        (["--help", "--text=gru"], True),
-    ],
-)
-def test_who_reads_the_captions(argv, gru):
-    assert own_pairs.is_for_gru(argv) == gru
+def test_a_table_with_semicolons_and_names_of_its_own(photos, tmp_path):
+    text = (photos / "pairs.csv").read_text().replace("image,caption", "file,text")
+    (tmp_path / "pairs.csv").write_text(text.replace(",", ";"))
+    flags = ["--image-column=file", "--caption-column=text", "--separator=;"]
+    flags += [f"--data-dir={tmp_path}", f"--image-dir={photos}"]
+    described = own_pairs.data(cli.parse(own_pairs.Settings, flags))
+    assert zoo.data.open({**described, "image_size": 16}, "train").records.num_images == 32
+    plain = own_pairs.data(cli.parse(own_pairs.Settings, [f"--data-dir={photos}"]))
+    assert "separator" not in plain
 
 
-def test_a_run_of_a_gru_is_the_other_recipe(monkeypatch):
-    monkeypatch.setattr(own_pairs_gru, "main", lambda argv: argv)
-    assert own_pairs.main(["--text=gru", "--smoke"]) == ["--text=gru", "--smoke"]
-    for argv, received in {
-        ("--text", "gru", "--least-steps", "5"): "--text gru",
-        ("--least-steps=5",): "neither",
-    }.items():
-        with pytest.raises(InputError, match=rf"^--least-steps: expected .*; received {received}$"):
-            own_pairs.main(list(argv))
+def test_a_folder_without_a_table_is_named(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.run(own_pairs.main, [f"--data-dir={tmp_path}", f"--out={tmp_path / 'run'}"])
+    assert stop.value.code == 2
+    assert "pairs.csv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

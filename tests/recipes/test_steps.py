@@ -9,7 +9,7 @@ import halo_zoo
 from zoo import training
 
 FLAGS = {"own_vectors": ("--method=pcmepp",)}
-WITH_DATA = {"own_pairs"}  # which without data is own_pairs_gru
+WITH_DATA = {"own_pairs"}  # whose frozen networks read pictures of 240 pixels
 ON_HOST = ("PyFunc", "EagerPyFunc", "PyFuncStateless", "Print", "PrintV2", "NumpyFunction")
 
 

@@ -93,7 +93,7 @@ BOUNDS = {
 _NAMES = {
     "size": (
         "dim", "_dim", "_size", "max_words", "epochs", "steps_per_epoch", "jobs", "views",
-        "gradient_accumulation", "variance_blocks", "_per_class", "_per_image", "most_images",
+        "variance_blocks", "_per_class", "_per_image", "most_images",
         "num_samples", "num_classes", "num_embeddings", "num_iterations",
         "num_layers", "num_regions", "num_slots", "num_steps",
     ),

@@ -32,8 +32,7 @@ def vsepp(
     ```
 
     Train it with the sum of hinges first (`compile(loss=TripletRanking(margin))` for an epoch or
-    so): from random weights, hardest negatives can draw everything into one point, which
-    `zoo.training.CollapseWarning` notices.
+    so): from random weights, hardest negatives can draw everything into one point.
 
     Args:
         image_backbone, tokenizer, **options: see `zoo.models.backbones`.

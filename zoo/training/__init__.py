@@ -4,8 +4,8 @@ from zoo.errors import lookup
 from zoo.layers.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
-from zoo.training.checks import CollapseCheck, CollapseWarning, FiniteCheck
-from zoo.training.execution import Execution, distribute, in_micro_batches, on_one_device
+from zoo.training.checks import FiniteCheck
+from zoo.training.execution import Execution, distribute, on_one_device
 from zoo.training.finishing import finish, finish_ensemble, show
 from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
@@ -19,7 +19,6 @@ from zoo.training.phases import (
     Phase,
     WarmUpThenDrops,
     cosine_decay,
-    cosine_decay_after_a_twentieth,
     drop_after,
     fit,
 )
@@ -32,8 +31,6 @@ from zoo.training.validation import BestEpoch, Validation, read_best, restore_be
 __all__ = [
     "AdamP",
     "BestEpoch",
-    "CollapseCheck",
-    "CollapseWarning",
     "Execution",
     "FiniteCheck",
     "HistoryFile",
@@ -50,7 +47,6 @@ __all__ = [
     "WarmUpThenDrops",
     "clip_after_the_sum",
     "cosine_decay",
-    "cosine_decay_after_a_twentieth",
     "distribute",
     "drop_after",
     "dual_encoder_rates",
@@ -58,7 +54,6 @@ __all__ = [
     "finish_ensemble",
     "fit",
     "fit_phase",
-    "in_micro_batches",
     "on_one_device",
     "rates_by_depth",
     "read_best",

@@ -23,26 +23,21 @@ class AdamP(keras.optimizers.Optimizer):
     zoo.training.AdamP(1e-3, weight_decay=1e-4)
     ```
 
-    A weight of two or more dimensions counts as scale-invariant while its gradient is almost
-    orthogonal to it: the largest |cos(weight, gradient)| over output channels is under
-    `delta / √size`, of channels or else of the layer as a whole. Its step then loses its radial
-    part, and its weight decay is scaled by `wd_ratio`.
+    A weight of two or more dimensions counts as scale-invariant while the largest
+    |cos(weight, gradient)| over its output channels, or of the layer as a whole, is under
+    `delta / √size`. Its step then loses its radial part, and `wd_ratio` scales its weight decay.
 
     Args:
         learning_rate: a float, a schedule or a callable.
         beta_1, beta_2: decay rates of the averages of the gradient and of its square.
         epsilon: added to the root of the second average, and to norms.
-        delta: the bound on the cosine, before the division by √size.
+        delta: the bound on the cosine, before the division by √size; 0 is AdamW.
         wd_ratio: factor on the weight decay of weights that were projected.
         nesterov: whether the step looks ahead as Nesterov's does.
         weight_decay: decoupled: a step takes `learning_rate · weight_decay` of a weight.
-            `exclude_from_weight_decay` works as for Keras' optimizers.
         **kwargs: the other arguments of `keras.optimizers.Optimizer`.
 
-    Relations: with `delta=0` nothing is projected, and it is AdamW.
-
-    Reference: Heo et al., "AdamP: Slowing Down the Slowdown for Momentum Optimizers on
-        Scale-invariant Weights", ICLR 2021; official code, version 0.3.0. Output channels are
+    Reference: Heo et al., "AdamP", ICLR 2021; official code, version 0.3.0. Output channels are
         the last axis in Keras and the first one in PyTorch, words the first in both; those of an
         attention's queries, keys and values are two axes in Keras, heads and their channels.
     """

@@ -21,26 +21,18 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
     ```
 
     After every epoch from `start_epoch` on the trainable weights enter an equal mean. When `fit`
-    ends, the model receives the mean, and its BatchNorm statistics are estimated again, since
-    those of the last epoch belong to other weights. Use one callback for one `fit`.
-
-    With `Resume`, name it there, `Resume(..., stateful_callbacks={"swa": swa})`, and put it before
-    it in the list: then the averages survive a restart.
+    ends, the model receives it, and its BatchNorm statistics are estimated again. Use one
+    callback for one `fit`; `Resume(..., stateful_callbacks={"swa": swa})` keeps the averages.
 
     Args:
-        start_epoch: the first epoch that counts, from 0 as in `fit`. The last ten of 25 epochs are
-            `start_epoch=15`.
+        start_epoch: the first epoch that counts, from 0 as in `fit`.
         batches: what to estimate BatchNorm statistics on: an iterable of model inputs, or a
-            function that returns one. Needed only if the model has BatchNorm layers in training.
+            function that returns one. Needed only if BatchNorm layers train.
 
     Raises:
-        ValueError: at the beginning of `fit`, if the model has such layers and there are no
-            batches.
+        ValueError: when `fit` begins, if such layers train and there are no batches.
 
-    Relations: an exponential moving average, Keras' `use_ema=True`, weights late epochs more.
-
-    Reference: Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization,
-        UAI 2018; PCME++ (Chun, ICLR 2024), section 3.1, uses it over the last ten epochs.
+    Reference: Izmailov et al., UAI 2018; PCME++ (Chun, ICLR 2024), section 3.1.
     """
 
     def __init__(self, start_epoch: int, batches: Callable | None = None):

@@ -1,10 +1,9 @@
-"""What training refuses, what it stops at, and what it warns of."""
+"""What training refuses before it starts, and what it stops at."""
 
 import contextlib
 import re
 import traceback
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,8 @@ def sentence(error: ValueError) -> str:
 
 
 def check_rankings(model: Any, names: Sequence[str]) -> None:
-    """Refuses, before hours of training, a similarity by name that cannot rank a model's
-    embeddings. Raises InputError if one takes other embeddings; `"own"` always can."""
+    """Raises InputError, before hours of training, for a similarity by name that cannot rank a
+    model's embeddings."""
     encoders = (model.image_encoder, model.caption_encoder)
     embeddings = [_zeros(encoder.output) for encoder in encoders]
     for name in names:
@@ -59,33 +58,22 @@ def check_rankings(model: Any, names: Sequence[str]) -> None:
 
 
 class FiniteCheck(keras.callbacks.Callback):
-    """Raises at the first step whose loss is NaN or infinite.
+    """Raises InputError at the first step whose loss is NaN or infinite, with the last checkpoint.
 
     ```python
     model.fit(batches, callbacks=[zoo.training.FiniteCheck(zoo.training.Resume("checkpoints"))])
     ```
 
-    A step that mixed_float16 skips, since a gradient overflowed under its loss scale, has a finite
-    loss and goes on.
+    A step that mixed_float16 skips, since a gradient overflowed, has a finite loss.
 
     Args:
-        resume: the `Resume` of the phase, which knows the last checkpoint; it holds finite weights.
-        batch_of: function from a step to its global batch, for its ids; or None.
-        steps: gradient steps, batches of an epoch.
-        micro_batches: of a batch, see `Execution`.
-
-    Raises:
-        InputError: naming the step, the ids of its batch and the last good checkpoint.
+        resume: the `Resume` of the phase; its checkpoints hold finite weights.
+        steps: batches of an epoch.
     """
 
-    def __init__(
-        self, resume: Any, batch_of: Callable | None = None, steps: int = 1, micro_batches: int = 1
-    ):
+    def __init__(self, resume: Any, steps: int = 1):
         super().__init__()
-        self.resume = resume
-        self.batch_of = batch_of
-        self.steps = steps
-        self.micro_batches = micro_batches
+        self.resume, self.steps = resume, steps
         self._epoch = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
@@ -95,80 +83,14 @@ class FiniteCheck(keras.callbacks.Callback):
         loss = (logs or {}).get("loss", 0.0)
         if np.isfinite(loss):
             return
-        step = self._epoch * self.steps + batch // self.micro_batches
         checkpoints = self.resume.checkpoints()
         good = checkpoints[0][1] if checkpoints else "none yet"
         raise InputError(
-            f"the loss is {float(loss)} at step {step} of {self.resume.phase!r} (epoch "
-            f"{self._epoch + 1}){self._ids(step)}; the last good checkpoint: {good}. It may go on "
-            "from there with a smaller learning rate, with clipping, or without mixed_float16"
+            f"the loss is {float(loss)} at step {self._epoch * self.steps + batch} of "
+            f"{self.resume.phase!r} (epoch {self._epoch + 1}); the last good checkpoint: {good}. "
+            "It may go on from there with a smaller learning rate, with clipping, or without "
+            "mixed_float16"
         )
-
-    def _ids(self, step):
-        if self.batch_of is None:
-            return ""
-        batch = self.batch_of(step)
-        names = [name for name in ("image_labels", "caption_labels") if name in batch]
-        return "".join(f", {name} {np.asarray(batch[name]).tolist()}" for name in names)
-
-
-class CollapseWarning(UserWarning):
-    """All items are becoming one.
-
-    ```python
-    warnings.simplefilter("error", zoo.training.CollapseWarning)  # a collapse ends the training
-    ```
-    """
-
-
-class CollapseCheck(keras.callbacks.Callback):
-    """Warns, once, when the similarities of a batch hardly differ any more.
-
-    ```python
-    model.fit(batches, callbacks=[zoo.training.CollapseCheck(one_batch)])
-    ```
-
-    With hardest negatives from random weights everything can be drawn into one point. The loss
-    then stands at twice the margin for each pair, and goes neither up nor down.
-
-    Args:
-        batch: a batch of training pairs, looked at after every epoch.
-        bound: the least spread, in units of the similarity; the default is a tenth of the usual
-            margin. The spread is the standard deviation of a query's similarities, averaged over
-            the queries of each direction, the lesser of the two.
-
-    Attributes:
-        spread: after the last epoch, or None.
-    """
-
-    def __init__(self, batch: Any, bound: float = 0.02):
-        super().__init__()
-        self.batch = batch
-        self.bound = bound
-        self.spread = None
-        self._warned = False
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        embeddings = self.model(self.batch, training=False)
-        self.spread = spread(self.model.similarity(embeddings["images"], embeddings["captions"]))
-        # Of a model that has become NaN nothing compares, and Keras says so itself.
-        if self.spread < self.bound and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the similarities of a batch spread by {self.spread:.2g} only, less than "
-                f"{self.bound:g}: the model is collapsing into one point. Train with the sum of "
-                "hinges first, TripletRanking(mining='sum'), and with the hardest negatives from "
-                "those weights on; or lower the learning rate",
-                CollapseWarning,
-                stacklevel=2,
-            )
-
-
-def spread(similarity):
-    """How much the similarities of a query differ: the standard deviation over a row, mean of all
-    rows, or over a column, mean of all columns, whichever is less."""
-    values = np.asarray(similarity, np.float64)
-    return float(min(values.std(axis=1).mean(), values.std(axis=0).mean()))
 
 
 def _zeros(outputs):

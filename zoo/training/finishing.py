@@ -22,9 +22,8 @@ def finish(
     measure_more: Callable | None = None,
     report: Callable | None = None,
 ) -> dict[str, Any] | None:
-    """Saves the trained model, evaluates it once on the test split, and prints the results.
-
-    The model is saved first, so that nothing that goes wrong afterwards can lose it.
+    """Saves the trained model, so that nothing can lose it, evaluates it once on the test split,
+    and prints the results.
 
     Args:
         run: a `zoo.training.Run` whose phases are done.
@@ -34,8 +33,7 @@ def finish(
             `zoo.plots.draw_run`; None draws nothing.
 
     Returns:
-        The results, as metrics.json has them; of several workers the chief alone has them, None
-        is what the others return.
+        The results, as metrics.json has them; None where a worker is not the chief.
     """
     if not run.execution.is_chief:
         run.execution.wait_for_all()
@@ -82,7 +80,7 @@ def finish_ensemble(
 
     Raises:
         InputError: if a folder holds no run with a model, or, before anything is encoded, the test
-            split does not hold what the benchmark of `annotations_dir` asks for.
+            split lacks what the benchmark of `annotations_dir` asks for.
     """
     if folder.finished:
         print(f"{folder.path} is finished")

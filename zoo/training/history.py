@@ -25,13 +25,12 @@ class HistoryFile(keras.callbacks.Callback):
     ```
 
     The columns are `phase`, `epoch` (from 1 in each phase), the logs of Keras, `learning_rate` and
-    `seconds`. The file is replaced atomically, and an epoch that is run again, because the process
-    died before its checkpoint was written, replaces its old row. `keras.callbacks.CSVLogger` does
-    neither.
+    `seconds`. An epoch that is run again after a restart replaces its row, which
+    `keras.callbacks.CSVLogger` does not do.
 
     Args:
         path: the file, `RunFolder.history_path`.
-        phase: name of the phase, e.g. `"warm_up"`.
+        phase: name of the phase.
     """
 
     def __init__(self, path: str | os.PathLike, phase: str = "train"):
@@ -56,14 +55,8 @@ class HistoryFile(keras.callbacks.Callback):
 
 
 def read_history(path: str | os.PathLike) -> dict[str, Any]:
-    """The columns of a `history.csv`.
-
-    Args:
-        path: the file.
-
-    Returns:
-        A dict with `phase`, a list of names, and one float array for every other column, NaN where
-        a phase has no such value. All are of one length, the number of epochs.
+    """The columns of a `history.csv`: `phase`, a list of names, and one float array for every
+    other column, NaN where a phase has no such value; all as long as there are epochs.
 
     Raises:
         InputError: if the file is missing, or is no such table.

@@ -14,9 +14,7 @@ from zoo.training.adamp import AdamP
 
 
 class LayerwiseRates:
-    """Gives an optimizer a factor on the learning rate for each variable.
-
-    A mix-in that goes before any Keras optimizer:
+    """Gives an optimizer a factor on the learning rate for each variable: a mix-in.
 
     ```python
     @keras.saving.register_keras_serializable(package="halo")
@@ -24,19 +22,17 @@ class LayerwiseRates:
     ```
 
     The factor scales the *learning rate* of `update_step`, and with it the decoupled weight decay,
-    as parameter groups do elsewhere. Scaling gradients would not do: Adam and its kin divide by
-    the gradient's own size. Clipping by global norm, schedules and moving averages stay those of
-    one optimizer, which they would not be in a `keras.optimizers.MultiOptimizer`.
+    as parameter groups do elsewhere: Adam divides by the gradient's own size. Clipping by global
+    norm stays that of one optimizer, which a `keras.optimizers.MultiOptimizer` would change.
 
     Args:
-        rates: a dict from variable paths to factors; variables that it does not name have the
-            factor 1. `rates_by_depth` makes such a dict. Or a list with one factor for each
-            trainable variable in order, which is what a built optimizer saves: paths may change
-            when a model is loaded, the order does not.
+        rates: a dict from variable paths to factors, 1 for what it does not name, as
+            `rates_by_depth` returns; or a list with one factor for each trainable variable in
+            order, which a built optimizer saves: paths may change on loading.
         *args, **kwargs: those of the optimizer.
 
     Raises:
-        ValueError: if a factor is negative, and, when the optimizer is built, if a key names no
+        ValueError: if a factor is negative; and, when the optimizer is built, if a key names no
             variable or several, or a list has another length.
     """
 
@@ -83,38 +79,30 @@ class LayerwiseRates:
 
 @keras.saving.register_keras_serializable(package="halo")
 class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
-    """`keras.optimizers.AdamW` with a factor on the learning rate for each variable.
+    """`keras.optimizers.AdamW` with a factor on the learning rate for each variable, see
+    `LayerwiseRates`.
 
     ```python
-    # one variable at a hundredth of the rate; `rates_by_depth` names those of whole towers
     zoo.training.LayerwiseAdamW(1e-3, rates={"image_encoder/head/kernel": 0.01})
     ```
-
-    Args:
-        *args, **kwargs: those of `keras.optimizers.AdamW`.
-        rates: factors by variable path, see `LayerwiseRates`.
     """
 
 
 @keras.saving.register_keras_serializable(package="halo")
 class LayerwiseAdamP(LayerwiseRates, AdamP):
-    """`zoo.training.AdamP` with a factor on the learning rate for each variable.
+    """`zoo.training.AdamP` with a factor on the learning rate for each variable, see
+    `LayerwiseRates`.
 
     ```python
     rates = zoo.training.dual_encoder_rates(model)
     model.compile(zoo.training.LayerwiseAdamP(1e-3, rates=rates))
     ```
-
-    Args:
-        *args, **kwargs: those of `zoo.training.AdamP`.
-        rates: factors by variable path, see `LayerwiseRates`.
     """
 
 
 def rates_by_depth(blocks: Sequence, decay: float = 1.0, rate: float = 1.0) -> dict[str, float]:
-    """Factors that shrink from the output to the input of an encoder.
-
-    Block `i` of `n` has the factor `rate · decay^(n − 1 − i)`: the last block has `rate`.
+    """Factors that shrink from the output to the input of an encoder: block `i` of `n` has
+    `rate · decay^(n − 1 − i)`.
 
     Args:
         blocks: from the input to the output, each a layer, a model, a variable or a list of such.
@@ -123,13 +111,12 @@ def rates_by_depth(blocks: Sequence, decay: float = 1.0, rate: float = 1.0) -> d
         rate: factor of the last block.
 
     Returns:
-        A dict from variable paths to factors, for `rates`. Join several by `|`.
+        A dict from variable paths to factors. Join several by `|`.
 
     Raises:
         ValueError: if `decay` is out of range, or a variable stands in several blocks.
 
-    Reference: Clark et al., ELECTRA, ICLR 2020, appendix A; PCME++ (Chun, ICLR 2024), section 3.1,
-        with decay 0.7 and rates 0.01 (images) and 0.1 (captions).
+    Reference: Clark et al., ELECTRA, ICLR 2020, appendix A; PCME++ (Chun, ICLR 2024), section 3.1.
     """
     if not 0.0 < decay <= 1.0:
         raise ValueError(f"`decay` must be in (0, 1]; received {decay}")
@@ -150,20 +137,16 @@ def dual_encoder_rates(
     layer_decay: float = 0.7,
     decay_last_block: bool = False,
 ) -> dict[str, float]:
-    """The factors on the learning rate of PCME++'s parameter groups.
+    """The factors on the learning rate of PCME++'s parameter groups, for `LayerwiseAdamP`.
 
     Heads and the similarity have 1, a backbone has its rate. The last block of a CLIP backbone has
     the backbone's rate, and each block below it has `layer_decay` times the rate of the next one.
-    Embeddings and norms are outside of the blocks and are not decayed.
 
     Args:
-        model: a `DualEncoder` whose towers have a part `"backbone"`; one without has the factor 1.
+        model: a `DualEncoder` whose towers may have a part `"backbone"`.
         image_rate, caption_rate: of the backbones.
         layer_decay: factor from one block to the one below it.
         decay_last_block: whether the last block has that factor once too, as the released code.
-
-    Returns:
-        A dict from variable paths to factors, for `LayerwiseAdamP(rates=…)`.
 
     Reference: PCME++ (Chun, ICLR 2024), section 3.1 ("for each transformer block") and table B.1.
 

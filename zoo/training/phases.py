@@ -15,7 +15,9 @@ from zoo.training.run import Run
 Rate = Callable[[int, int], Any]
 
 
-def cosine_decay(peak: float, warm_up_epochs: int = 0, over_epochs: int | None = None) -> Rate:
+def cosine_decay(
+    peak: float, warm_up_epochs: int | None = 0, over_epochs: int | None = None
+) -> Rate:
     """A cosine from a peak to 0 over a phase, after a linear warm-up.
 
     ```python
@@ -24,36 +26,25 @@ def cosine_decay(peak: float, warm_up_epochs: int = 0, over_epochs: int | None =
 
     Args:
         peak: the highest rate.
-        warm_up_epochs: epochs of the phase in which the rate rises from 0.
+        warm_up_epochs: epochs in which the rate rises from 0; None: a twentieth of all steps.
         over_epochs: epochs after which the cosine is 0, where a shorter phase ends before.
     """
 
     def of(epochs, steps):
-        return _rising(peak, max(epochs, over_epochs or 0) * steps, warm_up_epochs * steps)
-
-    return of
-
-
-def cosine_decay_after_a_twentieth(peak: float) -> Rate:
-    """A cosine whose linear warm-up is a twentieth of the phase's steps.
-
-    Args:
-        peak: the highest rate.
-    """
-
-    def of(epochs, steps):
-        return _rising(peak, epochs * steps, epochs * steps // 20)
+        steps_of_all = max(epochs, over_epochs or 0) * steps
+        rising = steps_of_all // 20 if warm_up_epochs is None else warm_up_epochs * steps
+        return keras.optimizers.schedules.CosineDecay(
+            0.0 if rising else peak,
+            max(1, steps_of_all - rising),
+            warmup_target=peak if rising else None,
+            warmup_steps=rising,
+        )
 
     return of
 
 
 def drop_after(peak: float, epochs_before: int) -> Rate:
-    """A constant rate, and a tenth of it after some epochs of the phase.
-
-    Args:
-        peak: the first rate.
-        epochs_before: epochs of the phase before the drop.
-    """
+    """A constant rate, and a tenth of it after `epochs_before` epochs of the phase."""
 
     def of(epochs, steps):
         return keras.optimizers.schedules.PiecewiseConstantDecay(
@@ -78,16 +69,7 @@ class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
         drop_steps: the steps from which on the rate is multiplied by `factor` (once more each).
         factor: of a drop.
 
-    Call arguments:
-        step: from 0.
-
-    Output: a float32 scalar.
-
-    Raises:
-        ValueError: if the peak or the factor is not positive.
-
-    Reference: PCME++ (Chun, ICLR 2024), section 3.1: one epoch of warm-up, a tenth for the
-        last ten epochs.
+    Reference: PCME++ (Chun, ICLR 2024), section 3.1.
     """
 
     def __init__(
@@ -98,9 +80,6 @@ class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
         factor: float = 0.1,
     ):
         super().__init__()
-        for name, value in (("peak", peak), ("factor", factor)):
-            if not value > 0:
-                raise ValueError(f"`{name}` must be positive; received {value}")
         self.peak = peak
         self.warm_up_steps = warm_up_steps
         self.drop_steps = list(drop_steps)
@@ -127,8 +106,7 @@ class Phase:
     """One phase of training: what is frozen, at which rate, for how long.
 
     ```python
-    network = model.image_encoder.get_layer("backbone")
-    rate = zoo.training.cosine_decay
+    network, rate = model.image_encoder.get_layer("backbone"), zoo.training.cosine_decay
     [
         zoo.training.Phase("warm_up", epochs=10, rate=rate(1e-4), frozen=[network]),
         zoo.training.Phase("fine_tuning", epochs=50, rate=rate(1e-5)),
@@ -144,8 +122,8 @@ class Phase:
         loss: in place of the model's own.
         model: what to fit in place of the run's model, with the same weights.
         splits: `(training split, validation split)` as that model reads them; default: the run's.
-        callbacks: function of the phase's stream that gives further callbacks.
-        stateful_callbacks: likewise `{name: callback}` of those whose state is in checkpoints.
+        stateful_callbacks: function of the phase's stream that gives `{name: callback}`, callbacks
+            whose state is in checkpoints.
         then: function without arguments to call when the phase is done.
     """
 
@@ -157,7 +135,6 @@ class Phase:
     loss: keras.losses.Loss | None = None
     model: keras.Model | None = None
     splits: tuple[datasets.Split, datasets.Split] | None = None
-    callbacks: Callable[[Any], list] | None = None
     stateful_callbacks: Callable[[Any], dict[str, Any]] | None = None
     then: Callable[[], None] | None = None
 
@@ -201,8 +178,7 @@ def fit(
             phase.name,
             stream,
             phase.epochs,
-            phase.callbacks(stream) if phase.callbacks else (),
-            phase.stateful_callbacks(stream) if phase.stateful_callbacks else None,
+            stateful_callbacks=phase.stateful_callbacks and phase.stateful_callbacks(stream),
             validation=validation,
         )
         if phase.then is not None:
@@ -218,15 +194,6 @@ def freeze(frozen: Sequence[keras.layers.Layer], among: Sequence[keras.layers.La
             part.trainable = True
     for part in frozen:
         part.trainable = False
-
-
-def _rising(peak, steps, rising):
-    return keras.optimizers.schedules.CosineDecay(
-        0.0 if rising else peak,
-        max(1, steps - rising),
-        warmup_target=peak if rising else None,
-        warmup_steps=rising,
-    )
 
 
 def _parts(parts):

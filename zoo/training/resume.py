@@ -25,14 +25,10 @@ from zoo.training.history import HistoryFile
 class Resume(keras.callbacks.Callback):
     """Writes the whole state of training after every epoch, and restores it.
 
-    One checkpoint is one file, `{phase}-{epoch:05d}.npz`, written atomically: it is whole or it is
-    not there. It holds every variable of the model (weights, BatchNorm statistics and the states
-    of its seed generators), every variable of the optimizer (slots, step, loss scale), and the
-    state of the callbacks in `stateful_callbacks`.
-
-    `Model.save_weights`, which `keras.callbacks.BackupAndRestore` uses, leaves out the seed
-    generators, so dropout and sampling would repeat their first epoch after a restart; and it
-    passes over an optimizer that has another number of variables with only a warning.
+    One checkpoint is one file, `{phase}-{epoch:05d}.npz`: every variable of the model (with
+    BatchNorm statistics and the states of seed generators), every variable of the optimizer, and
+    the state of `stateful_callbacks`. `keras.callbacks.BackupAndRestore` leaves out the seed
+    generators, so dropout and sampling would repeat their first epoch after a restart.
 
     ```python
     for phase in (warm_up, fine_tuning):
@@ -43,18 +39,15 @@ class Resume(keras.callbacks.Callback):
                   callbacks=[HistoryFile(run.history_path, phase.name), resume])
     ```
 
-    The caller sees to it that the data of an epoch depend on nothing but the seed and the number
-    of the epoch. A phase that is done is restored and `fit` returns at once, which gives the next
-    phase its starting point. Put it last among the callbacks, so that it saves what they did.
+    The data of an epoch must depend on nothing but the seed and the number of the epoch. Put it
+    last among the callbacks, so that it saves what they did.
 
     Args:
         folder: where the checkpoints lie, `RunFolder.checkpoints`.
-        phase: name of the phase of training, letters, digits and `_`. Each phase has its own
-            checkpoints, since each compiles its own optimizer.
-        keep: how many checkpoints of the phase to keep; the second last is the way out when the
-            disk has damaged the last.
-        stateful_callbacks: callbacks by name that carry state of their own, with `get_state() ->
-            dict of arrays` and `set_state(dict)`, such as `StochasticWeightAveraging`.
+        phase: name of the phase, letters, digits and `_`. Each has its own checkpoints.
+        keep: how many checkpoints to keep; the second last serves when the disk damages the last.
+        stateful_callbacks: callbacks by name with `get_state() -> dict of arrays` and
+            `set_state(dict)`, such as `StochasticWeightAveraging`.
         writes: whether to write; of several workers the chief alone does.
     """
 
@@ -69,8 +62,6 @@ class Resume(keras.callbacks.Callback):
         super().__init__()
         if not re.fullmatch(r"\w+", phase):
             raise ValueError(f"`phase` must be letters, digits and `_`; received {phase!r}")
-        if keep < 1:
-            raise ValueError(f"`keep` must be at least 1; received {keep}")
         self.folder = Path(folder)
         self.phase = phase
         self.keep = keep
@@ -84,14 +75,11 @@ class Resume(keras.callbacks.Callback):
         return sorted(((int(match[1]), path) for match, path in matches if match), reverse=True)
 
     def restore(self, model: keras.Model) -> int:
-        """Puts the model and its optimizer into the state of the latest checkpoint.
-
-        Args:
-            model: built and compiled for this phase.
+        """Puts the model and its optimizer, built and compiled for this phase, into the state of
+        the latest checkpoint.
 
         Returns:
-            The number of epochs of this phase that are done, 0 without a checkpoint. Give it to
-            `fit` as `initial_epoch`.
+            The number of epochs of this phase that are done, 0 without a checkpoint.
 
         Raises:
             ValueError: if the model is not built or not compiled.
@@ -121,11 +109,8 @@ class Resume(keras.callbacks.Callback):
         self.save(epoch + 1)
 
     def save(self, epoch: int) -> None:
-        """Writes the checkpoint after `epoch` epochs and deletes those that are too old.
-
-        Weights that are no numbers are not written: the step that made them is the epoch's last,
-        and no loss has shown it yet.
-        """
+        """Writes the checkpoint after `epoch` epochs and deletes those that are too old. Weights
+        that are no numbers are not written: the epoch's last step made them."""
         state = {f"model/{i}": to_numpy(v) for i, v in enumerate(self.model.variables)}
         optimizer = self.model.optimizer.variables
         state.update({f"optimizer/{i}": to_numpy(v) for i, v in enumerate(optimizer)})
@@ -203,16 +188,14 @@ def fit_phase(
     Args:
         folder: the `RunFolder`.
         model: built and compiled for this phase.
-        phase: its name, letters, digits and `_`. Each phase has checkpoints of its own.
+        phase: its name, letters, digits and `_`.
         stream: function from the number of the first step to an endless `tf.data.Dataset` of
-            global batches from that step on, such as a `zoo.data.Stream`; if it also takes
-            `shard`, of a worker's share of them, see `zoo.training.distribute`.
+            global batches from that step on, see `zoo.training.distribute`.
         epochs: of this phase; 0 leaves it out.
         steps: batches an epoch.
         callbacks: further ones; what they add to the logs is in the history.
-        stateful_callbacks: callbacks by name whose state goes into the checkpoints, see `Resume`;
-            they are called before it.
-        execution: on which replicas, and how compiled; an `Execution`, or None for one device.
+        stateful_callbacks: callbacks by name whose state goes into the checkpoints.
+        execution: on which replicas, and how compiled; None for one device.
 
     Raises:
         InputError: if the loss is no longer finite, or nothing can be written.
@@ -220,7 +203,6 @@ def fit_phase(
     if not epochs:
         return
     execution = execution or Execution()
-    micro_batches = execution.gradient_accumulation
     execution.prepare(model)
     resume = Resume(
         folder.checkpoints, phase, stateful_callbacks=stateful_callbacks, writes=execution.is_chief
@@ -229,19 +211,17 @@ def fit_phase(
     execution.agree(done)
     if done and execution.is_chief:
         print(f"{phase}: {done} of {epochs} epochs are done already")
-    check = FiniteCheck(resume, lambda step: next(iter(stream(step))), steps, micro_batches)
     model.fit(
         execution.batches(stream, done * steps),
         epochs=epochs,
         initial_epoch=done,
-        steps_per_epoch=steps * micro_batches,
+        steps_per_epoch=steps,
         shuffle=False,  # the stream is shuffled already
         verbose=verbosity(shown=execution.is_chief),
         callbacks=[
-            check,
+            FiniteCheck(resume, steps),
             *callbacks,
             *([HistoryFile(folder.history_path, phase)] if execution.is_chief else []),
-            *execution.callbacks(folder, phase),
             *(stateful_callbacks or {}).values(),
             resume,
         ],

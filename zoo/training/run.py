@@ -24,10 +24,8 @@ from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_be
 
 
 def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Run":
-    """Starts or resumes a run.
-
-    The folder is opened, the seed and the precision are set, and the splits are read, so that what
-    is wrong with the data shows before anything is trained.
+    """Starts or resumes a run: opens its folder, sets the seed and the precision, and reads the
+    splits, so that what is wrong with the data shows before anything is trained.
 
     ```python
     run = zoo.training.start(settings, data(settings))
@@ -44,12 +42,9 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
         data: what to read, a description for `zoo.data.open`.
         select: which epoch's weights are kept, `"best"` or `"last"`; default: `settings.select`.
 
-    Returns:
-        A `Run`.
-
     Raises:
         InputError: if the folder holds another run, the data or devices are not there, or the test
-            split does not hold what the benchmark of `settings.annotations_dir` asks for.
+            split lacks the benchmark of `settings.annotations_dir`.
     """
     execution = Execution.of(settings)
     is_new = execution.is_chief and not Path(settings.out).exists()
@@ -75,8 +70,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
 
 
 def check_benchmark(records, annotations_dir):
-    """Whether a test split holds COCO's benchmark, before hours of training. Raises InputError if
-    it does not."""
+    """Raises InputError, before hours of training, unless a test split holds COCO's benchmark."""
     try:
         metrics.check_coco_ids(records.image_ids, records.caption_ids, annotations_dir)
     except InputError:
@@ -100,8 +94,7 @@ class Run:
         execution: the `Execution`, on which replicas and how compiled.
         train, validation, test: the splits, `zoo.data.Split`s. A recipe may replace them.
         model: the whole model, to be set by the recipe before it fits.
-        reads_features: whether the splits hold features of the model's frozen backbone; and
-            vectors of its captions, where their records have any.
+        reads_features: whether the splits hold features of the model's frozen backbones.
         left_out: what the loaders left out, counted by split and kind.
         rankings: names of the similarities to rank by in the end.
     """
@@ -125,11 +118,8 @@ class Run:
     def open_data(
         self, data: dict[str, Any], annotations_dir: str | os.PathLike | None = None
     ) -> None:
-        """Opens the three splits, and writes their sizes and what was left out of them.
-
-        Raises:
-            InputError: if the data are not there, or lack the benchmark of `annotations_dir`.
-        """
+        """Opens the three splits, and writes what was left out of them. Raises InputError if the
+        data are not there, or lack the benchmark of `annotations_dir`."""
         self.train, self.validation, self.test = (
             datasets.open(data, split) for split in datasets.SPLITS
         )
@@ -144,12 +134,8 @@ class Run:
 
     @contextlib.contextmanager
     def replicas(self) -> Iterator[None]:
-        """The scope to build and fit the model in: on the replicas, the run folder locked.
-
-        Raises:
-            InputError: if another process is training in the folder, or the settings do not fit
-                the model or the data.
-        """
+        """The scope to build and fit the model in: on the replicas, the run folder locked. Raises
+        InputError if another process trains in the folder, or the settings do not fit."""
         with self.locked(), self.execution.devices.scope(), one_line(self.folder.path):
             yield
 
@@ -160,24 +146,14 @@ class Run:
     def read_features(
         self, train: datasets.Split, validation: datasets.Split, test: datasets.Split
     ) -> None:
-        """Goes on with stored features of the frozen backbone, in place of pictures.
-
-        Args:
-            train, validation, test: `zoo.data.Split`s whose sources are `Features`, and whose
-                records may have `caption_vectors` of the frozen backbone of captions.
-        """
+        """Continues with splits whose sources are stored `Features` of the frozen backbone, and
+        whose records may have `caption_vectors` of the captions' one."""
         self.train, self.validation, self.test = train, validation, test
         self.reads_features = True
 
     def reader(self, model: Any = None) -> Any:
-        """A model as it reads the splits of this run: the heads alone, where they are features.
-
-        Args:
-            model: a whole `DualEncoder`; default: `self.model`.
-
-        Returns:
-            `model`, or a `DualEncoder` that shares its weights.
-        """
+        """A whole `DualEncoder`, by default `self.model`, as it reads the splits of this run: where
+        they are features, a `DualEncoder` of the heads alone, which shares its weights."""
         model = self.model if model is None else model
         if not self.reads_features:
             return model
@@ -188,23 +164,14 @@ class Run:
 
     def without_backbone(self) -> tuple[Any, tuple[datasets.Split, ...]]:
         """What a phase with a frozen image backbone fits: the rest, on the backbone's features.
-
-        Returns:
-            `(model, (train, validation))`: a `DualEncoder` that shares the weights of `self.model`,
-            and the splits as it reads them, see `stored_features`.
-        """
+        Returns `(DualEncoder that shares the weights, (train, validation) as it reads them)`."""
         encoder = self.model.image_encoder
         heads = self.model.with_image_encoder(encoders.head_alone(encoder))
         return heads, self.stored_features(encoder.get_layer("backbone"))
 
     def stored_features(self, backbone: keras.Model) -> tuple[datasets.Split, ...]:
-        """The training and the validation split as features of a frozen backbone.
-
-        They are computed once and kept in the user's cache folder, which all runs share.
-
-        Returns:
-            `(train, validation)`, `zoo.data.Split`s whose sources are `Features`.
-        """
+        """The training and the validation split as features of a frozen backbone, computed once
+        and kept in the user's cache folder, which all runs share."""
         folder = cache_folder("features")
         return tuple(
             datasets.Split(
@@ -223,10 +190,8 @@ class Run:
         stateful_callbacks: dict[str, Any] | None = None,
         validation: Any = None,
     ) -> None:
-        """Fits a compiled model for some epochs; see `fit_phase`.
-
-        After each epoch retrieval on the validation split is in the logs, and the weights of the
-        best epoch so far are kept.
+        """Fits a compiled model for some epochs; see `fit_phase`. After each epoch retrieval on the
+        validation split is in the logs, and the weights of the best epoch are kept.
 
         Args:
             model: `self.model`, or a part of it that shares its weights.
@@ -256,10 +221,8 @@ class Run:
         )
 
     def trained(self) -> tuple[keras.Model, dict[str, Any] | None]:
-        """The trained model on one device, and what its best epoch was or None.
-
-        Of several workers only the chief may go on with it.
-        """
+        """The trained model on one device, and what its best epoch was or None. Of several workers
+        only the chief may go on with it."""
         model = on_one_device(self.model) if self.execution.is_spread else self.model
         if not self.keeps_best:
             return model, None

@@ -71,10 +71,6 @@ class RunSettings:
     jit_compile: Literal["auto", "on", "off"] = setting(
         "auto", "compile the step by XLA; auto: on one GPU", identity=False, const="on"
     )
-    gradient_accumulation: int = setting(
-        1, "pieces per batch, one step for all: saves memory; negatives come from the same piece"
-    )
-    tensorboard: bool = setting(False, "write logs for TensorBoard", identity=False)
     seed: int = setting(0, "seed of weights, batches, augmentation and sampling")
 
     def __init_subclass__(cls, **options):
@@ -173,13 +169,8 @@ class RetrievalSettings(RunSettings):
         return {"image_size": self.image_size, **changed}
 
     def data(self, loader: str, toy: str, **options: Any) -> dict[str, Any]:
-        """The description of the data for `zoo.data.open`.
-
-        Args:
-            loader: a name of `zoo.data.LOADERS`, for `--data-dir`.
-            toy: that of the toy data, for a run without it.
-            **options: further ones of the loader; those that are None are left out.
-        """
+        """The description of the data for `zoo.data.open`: of `loader` for `--data-dir`, of `toy`
+        without it, and the loader's `options` that are not None."""
         description = {
             "loader": toy if self.data_dir is None else loader,
             "root": self.data_dir,
@@ -207,16 +198,8 @@ class RetrievalSettings(RunSettings):
         augmentation: Any = None,
         **options: Any,
     ) -> Stream:
-        """The batches of a phase: `--batch-size` in each, `--steps-per-epoch` an epoch.
-
-        Args:
-            make: of `zoo.data.batches`.
-            split: what to read.
-            tokenizer: of the model.
-            seed: of the phase.
-            augmentation: of pictures, features and words.
-            **options: further ones of `make`.
-        """
+        """The batches of a phase: `--batch-size` in each, `--steps-per-epoch` an epoch, made by
+        `make` of `zoo.data.batches` with its `options`."""
         return Stream(
             make,
             split,
@@ -233,10 +216,8 @@ class RetrievalSettings(RunSettings):
         return {"similarities": self.test_similarities, **self.benchmark()}
 
     def benchmark(self) -> dict[str, Any]:
-        """The files of COCO's benchmark, those that are there.
-
-        Karpathy's validation and test images are all of val2014, so its instances are enough.
-        """
+        """The files of COCO's benchmark, those that are there. Karpathy's validation and test
+        images are all of val2014, so its instances are enough."""
         instances = self.data_dir and self.data_dir / "annotations" / "instances_val2014.json"
         return {
             "annotations_dir": self.annotations_dir,

@@ -13,15 +13,13 @@ NAMES = ("one", "mirrored", "multi_worker", "tpu")
 
 
 def strategy(name: str) -> tf.distribute.Strategy:
-    """The `tf.distribute.Strategy` of a name, the same object every time.
-
-    Several mirrored strategies in one process abort it, since each starts collectives of its own.
+    """The `tf.distribute.Strategy` of a name, the same object every time: several mirrored ones in
+    one process abort it.
 
     Args:
-        name: `"one"`, the default device; `"mirrored"`, all GPUs of this host, or where there are
-            none all logical CPUs; `"multi_worker"`, the hosts of the variable TF_CONFIG, to be
-            asked for before anything is computed; `"tpu"`, the TPU of the variable TPU_NAME, or
-            the local one.
+        name: `"one"`, the default device; `"mirrored"`, all GPUs of this host, or without GPUs all
+            logical CPUs; `"multi_worker"`, the hosts of the variable TF_CONFIG, to be asked for
+            before anything is computed; `"tpu"`, that of the variable TPU_NAME, or the local one.
 
     Raises:
         InputError: if there are no such devices.
@@ -43,15 +41,9 @@ def is_chief(strategy):
 
 
 def synchronize_batch_normalization(model: keras.Model) -> None:
-    """Makes the BatchNorm layers of a model take their statistics over all replicas.
-
-    So they are those of one device. Keras' own `synchronized=True` must be given when a layer is
-    made, which pretrained networks do not, and passes over inputs with a mask (3.15.1). A layer
-    that is frozen has no statistics to take.
-
-    Args:
-        model: to be trained by replicas.
-    """
+    """Makes the BatchNorm layers of a model take their statistics over all replicas, as on one
+    device. Keras' own `synchronized=True` must be given when a layer is made, which pretrained
+    networks do not, and passes over inputs with a mask (3.15.1)."""
     for layer in all_layers(model):
         if isinstance(layer, keras.layers.BatchNormalization):
             replace_moments(layer, _moments)

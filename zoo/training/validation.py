@@ -21,19 +21,16 @@ FILE_NAME = "best.npz"
 
 
 class Validation(keras.callbacks.Callback):
-    """Writes retrieval on a validation split into the logs of each epoch.
+    """Writes retrieval on a validation split into the logs of each epoch, in percent: `val_rsum`,
+    or for data with classes `val_r_precision`, the mean of both directions; where the records have
+    semantics, `val_i2t_asp` and `val_t2i_asp` too.
 
     ```python
     model.fit(batches, callbacks=[zoo.training.Validation(split)])  # logs `val_rsum`
     ```
 
-    The keys are `val_rsum`, or for data with classes `val_r_precision`, the mean of both
-    directions; in percent. Where the records have semantics, `val_i2t_asp` and `val_t2i_asp` too.
-
     Args:
         split: a `zoo.data.Split`, read as the model that is fitted reads its images.
-
-    Relations: `zoo.metrics.evaluate_retrieval` of the model's own similarity.
     """
 
     def __init__(self, split: Split):
@@ -75,9 +72,8 @@ class BestEpoch(keras.callbacks.Callback):
     model.fit(batches, epochs=3, callbacks=callbacks)
     ```
 
-    The file `best.npz` holds every variable of the whole model, and what it is of. An epoch that
-    is run again, because the process died before its checkpoint was written, is not better than
-    itself, so a restart changes nothing. Put it behind `Validation` in the list.
+    The file `best.npz` holds every variable of the whole model. An epoch that a restart runs again
+    is not better than itself. Put it behind `Validation` in the list.
 
     Args:
         folder: where the file lies, `RunFolder.checkpoints`.
@@ -109,11 +105,8 @@ class BestEpoch(keras.callbacks.Callback):
 
 
 def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
-    """What the best epoch was, `{"phase", "epoch", "value"}`, or None where none was kept.
-
-    Raises:
-        InputError: if the file is damaged.
-    """
+    """What the best epoch was, `{"phase", "epoch", "value"}`, or None where none was kept. Raises
+    InputError if the file is damaged."""
     if not Path(path).exists():
         return None
     with refusing(path), np.load(path, allow_pickle=False) as stored:
@@ -122,18 +115,8 @@ def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
 
 
 def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] | None:
-    """Gives the model the weights of the best epoch.
-
-    Args:
-        path: of the file that `BestEpoch` wrote.
-        model: the whole model.
-
-    Returns:
-        What the best epoch was, as `read_best`; None, with the model left alone, without a file.
-
-    Raises:
-        InputError: if the file is damaged, or of another model.
-    """
+    """Gives the whole model the weights in the file of `BestEpoch`, and returns `read_best` of it;
+    None, with the model left alone, without a file. Raises InputError if it is of another model."""
     best = read_best(path)
     if best is None:
         return None

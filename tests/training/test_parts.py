@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.training import distribute, in_micro_batches
+from zoo.training import distribute
+from zoo.training.execution import in_parts
 
 
 def stream(rows, each=2):
@@ -17,7 +18,7 @@ def stream(rows, each=2):
 @pytest.mark.parametrize(("rows", "count"), [(8, 4), (7, 3), (1, 2), (5, 5)])
 def test_the_pieces_of_a_batch_make_the_batch(rows, count):
     batches = list(stream(rows)(0))
-    pieces = list(in_micro_batches(stream(rows)(0), count))
+    pieces = list(in_parts(stream(rows)(0), count))
     assert len(pieces) == 3 * count
     for number, batch in enumerate(batches):
         own = pieces[number * count : (number + 1) * count]
@@ -28,25 +29,12 @@ def test_the_pieces_of_a_batch_make_the_batch(rows, count):
 
 
 def test_equal_pieces_have_fixed_shapes_and_others_cannot():
-    shapes = {n: s.shape for n, s in in_micro_batches(stream(8)(0), 4).element_spec.items()}
+    shapes = {n: s.shape for n, s in in_parts(stream(8)(0), 4).element_spec.items()}
     assert shapes == {"images": (2,), "captions": (4,), "matches": (2, 16)}
-    assert in_micro_batches(stream(7)(0), 4).element_spec["images"].shape.rank == 1
+    assert in_parts(stream(7)(0), 4).element_spec["images"].shape.rank == 1
 
 
-def test_on_one_replica_a_stream_is_itself_or_in_micro_batches_for_accumulation():
-    one = tf.distribute.get_strategy()
-    whole = list(distribute(one, stream(4), 1))
+def test_on_one_replica_a_stream_is_itself():
+    whole = list(distribute(tf.distribute.get_strategy(), stream(4), 1))
     np.testing.assert_array_equal(whole[0]["images"], [4, 5, 6, 7])
     assert len(whole) == 2
-    pieces = list(distribute(one, stream(4), 1, micro_batches=2))
-    np.testing.assert_array_equal(pieces[1]["images"], [6, 7])
-    assert len(pieces) == 4
-
-
-def test_an_accumulated_piece_compares_its_own_captions_alone():
-    whole = next(iter(stream(4)(1)))
-    pieces = list(distribute(tf.distribute.get_strategy(), stream(4), 1, micro_batches=2))
-    for number, piece in enumerate(pieces[:2]):
-        rows, columns = slice(2 * number, 2 * number + 2), slice(4 * number, 4 * number + 4)
-        assert piece["matches"].shape == (2, 4)
-        np.testing.assert_array_equal(piece["matches"], whole["matches"][rows, columns])
