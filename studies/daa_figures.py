@@ -27,7 +27,7 @@ from zoo import cli, evaluation, plots, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
-from zoo.files import RunFolder, cache_folder, write_text
+from zoo.files import RunFolder, write_text
 from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.cider_score import VARIANTS
@@ -58,7 +58,7 @@ def main(argv=None):
     for name in settings.runs:
         model, split = evaluation.open_run(name)
         if semantic is None:
-            semantic = semantics(split.records, settings.semantics, cache_folder("semantics"))
+            semantic = semantics(split.records, settings.semantics)
             summary = split.records.summary()
             results |= positives(settings, split.records, semantic.matrix())
         elif split.records.summary() != summary:

@@ -4,9 +4,8 @@ A new data set is one loader function and one line in `LOADERS` (`zoo.data.datas
 """
 
 import dataclasses
-import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from zoo.data.text.prompts import spoken
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
 from zoo.errors import InputError
-from zoo.files.decoding import RESIZING
 from zoo.files.environment import cache_folder
 
 VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
@@ -48,29 +46,9 @@ class Reading:
         return pictures(records, self.image_size, name, self.resize, self.crop_fraction)
 
 
-def of_pictures(load: Callable) -> Callable:
-    """Gives `load(split, …, reading)` the fields of `Reading` as options of its own."""
-    *own, reading = inspect.signature(load).parameters.values()
-    fields = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=getattr(reading.default, field.name),
-        )
-        for field in dataclasses.fields(Reading)
-    ]
-
-    @functools.wraps(load)
-    def loader(split, *args, **options):
-        given = {field.name: options.pop(field.name) for field in fields if field.name in options}
-        changed = dataclasses.replace(reading.default, **given)
-        return load(split, *args, **options, reading=changed)
-
-    loader.__signature__ = inspect.Signature([*own, *fields])
-    return loader
+READING = tuple(field.name for field in dataclasses.fields(Reading))
 
 
-@of_pictures
 def load_cub(split, root, captions=None, validation=None, reading=Reading()):
     """CUB-200-2011: 150 classes to train on and 50 that training has not seen. Options:
     docs/data.md."""
@@ -92,7 +70,6 @@ def load_cub(split, root, captions=None, validation=None, reading=Reading()):
     return reading.split(records, split)
 
 
-@of_pictures
 def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Reading(64)):
     """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known.
     `more_classes` of `toy_birds.generate` are to train on alone."""
@@ -100,13 +77,12 @@ def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Re
     if root is None:  # folders of one name, since the test is the same
         root = cache_folder(*([f"more_classes_{more_classes}"] if sizes else []), "toy_birds")
     root = toy_birds.generate(root, **sizes)
-    opened = load_cub(split, root, validation=validation, **dataclasses.asdict(reading))
+    opened = load_cub(split, root, validation=validation, reading=reading)
     if split == "train":
         return opened
     return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
 
 
-@of_pictures
 def load_few_classes(
     split, num_classes=None, root=None, captions=None, classes=None, reading=Reading()
 ):
@@ -139,7 +115,6 @@ def load_few_classes(
     return dataclasses.replace(opened, true_matches=toy_birds.true_matches(root, opened.records))
 
 
-@of_pictures
 def load_coco(split, root, reading=Reading()):
     """COCO by Karpathy's splits: `root` holds dataset_coco.json and the images' folders."""
     root = Path(root).expanduser()
@@ -150,7 +125,6 @@ def load_coco(split, root, reading=Reading()):
     return reading.split(records, split)
 
 
-@of_pictures
 def load_flickr30k(split, root, reading=Reading()):
     """Flickr30K: `root` holds dataset_flickr30k.json and flickr30k-images/."""
     root = Path(root).expanduser()
@@ -172,27 +146,24 @@ def load_regions(split, root, held_out="test", skip_bad=False):
     return Split(records, regions.features(records))
 
 
-TOY_LAYOUTS = {"coco": load_coco, "flickr30k": load_flickr30k, "regions": load_regions}
-
-
-def load_toy_scenes(split, layout="coco", num_images=None, **options):
+def load_toy_scenes(split, layout="coco", num_images=None, reading=Reading()):
     """Toy Scenes in one of their layouts, drawn if need be; the truth about them is known."""
-    if layout not in TOY_LAYOUTS:
-        raise InputError(f"data: `layout` must be one of {list(TOY_LAYOUTS)}; received {layout!r}")
-    if layout == "regions":
-        for name in ("image_size", *RESIZING):  # there are no pictures
-            options.pop(name, None)
+    layouts = {"coco": load_coco, "flickr30k": load_flickr30k, "regions": None}
+    if layout not in layouts:
+        raise InputError(f"data: `layout` must be one of {list(layouts)}; received {layout!r}")
     number = "" if num_images is None else f"_{num_images}"
     sizes = {} if num_images is None else {"num_images": num_images}
     root = toy_scenes.generate(cache_folder(f"toy_scenes{number}"), **sizes)
-    opened = TOY_LAYOUTS[layout](split, root / layout, **options)
+    if layout == "regions":  # there are no pictures
+        opened = load_regions(split, root / layout, reading.held_out, reading.skip_bad)
+    else:
+        opened = layouts[layout](split, root / layout, reading)
     if split == "train":  # nobody asks, and it takes a while
         return opened
     truth = toy_scenes.truth_matrix(root, opened.records)
     return dataclasses.replace(opened, true_matches=truth.sum(0), truth=truth)
 
 
-@of_pictures
 def load_pairs(
     split,
     root,
@@ -221,10 +192,9 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
     Args:
         description: a dict of JSON values: `loader`, one of `LOADERS`, and its options. Every
             loader takes `held_out`, the split that `"test"` means (`"val"` to choose settings),
-            and `skip_bad`, whether to leave out and count what is bad. Loaders of pictures take
-            `image_size`, `resize` and `crop_fraction`, see `pictures`. With `semantics`,
-            `{"variant": "cider", "splits": ["train"]}`, the records of these splits know what
-            their captions have in common, see `zoo.data.records.semantics`.
+            and `skip_bad`; loaders of pictures take `image_size`, `resize` and `crop_fraction`, see
+            `pictures`. With `semantics`, `{"variant": "cider", "splits": ["train"]}`, the records
+            of these splits know what their captions have in common.
         split: `"train"`, `"validation"` or `"test"`.
 
     Returns:
@@ -232,8 +202,8 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
 
     Raises:
         ValueError: if `split` is unknown.
-        InputError: if the description names no loader or unknown options, or the data are not
-            there or not what they have to be.
+        InputError: if the description names no loader or unknown options, or the data are absent
+            or not what they have to be.
     """
     if split not in SPLITS:
         raise ValueError(f"`split` must be one of {SPLITS}; received {split!r}")
@@ -243,14 +213,21 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
         raise InputError(f"data: `loader` must be one of {', '.join(LOADERS)}; received {name!r}")
     meaning = options.pop("semantics", None) or {}
     load = LOADERS[name]
+    signature = inspect.signature(load)
+    known = [option for option in list(signature.parameters)[1:] if option != "reading"]
+    if "reading" in signature.parameters:
+        given = {option: options.pop(option) for option in READING if option in options}
+        default = signature.parameters["reading"].default
+        options["reading"] = dataclasses.replace(default, **given)
+        known += READING
     try:
-        inspect.signature(load).bind(split, **options)
+        signature.bind(split, **options)
     except TypeError as error:
-        known = ", ".join(list(inspect.signature(load).parameters)[1:])
-        raise InputError(f"data of loader {name!r}: {error}; its options are {known}") from error
+        said = f"data of loader {name!r}: {error}; its options are {', '.join(known)}"
+        raise InputError(said) from error
     opened = load(split, **options)
     if split in meaning.get("splits", ()):
-        found = semantics(opened.records, meaning["variant"], cache_folder("semantics"))
+        found = semantics(opened.records, meaning["variant"])
         opened = opened.with_records(dataclasses.replace(opened.records, semantics=found))
     return opened
 

@@ -34,23 +34,18 @@ def load(
     Args:
         captions: `captions_*.json` in COCO's format, or several (Karpathy's division needs those
             of train2014 and val2014 together), or `dataset_coco.json` in Karpathy's.
-        images: the folder of the images; they may lie in `train2014/`, `val2014/` and so on below
-            it. None: the captions alone.
-        ids: the captions to keep: an array of annotation ids, or a file of them (`.npy`, or text
-            with one a line), such as PCME's `coco_test_ids.npy`. None: all.
-        split: for `dataset_coco.json`: `"train"` (which, as everyone does, has `restval` in it),
-            `"val"`, `"test"` or `"restval"`.
+        images: the folder of the images, or of their folders `train2014/` …; None: no images.
+        ids: the captions to keep: annotation ids, or a file of them (`.npy`, or text with one a
+            line), such as PCME's `coco_test_ids.npy`. Absent ones are in `records.skipped`.
+        split: for `dataset_coco.json`: `"train"` (with `restval`), `"val"`, `"test"`, `"restval"`.
         image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
 
     Returns:
-        A `Loaded` tuple `(records, dataset)`, every image a class of its own. `image_ids` and
-        `caption_ids` are COCO's. `records.skipped` also lists captions that `ids` names and the
-        files lack.
+        A `Loaded` tuple `(records, dataset)`, every image a class of its own; ids are COCO's.
 
     Raises:
         ValueError: if `split` is unknown.
-        InputError: if something is not there or not what it has to be, or `split` does not go
-            with the files.
+        InputError: if something is absent or wrong, or `split` does not go with the files.
 
     Reference: Lin et al., "Microsoft COCO" (ECCV 2014); Karpathy and Fei-Fei (CVPR 2015).
     """

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from zoo.data.loaders.cub_files import SPLITS, open_captions, read_numbered, read_split
+from zoo.data.loaders.cub_files import SPLITS, read_captions, read_numbered, read_split
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
@@ -27,27 +27,26 @@ def load(
     Args:
         root: the folder `CUB_200_2011`, with `images.txt`, `classes.txt`,
             `image_class_labels.txt` and `images/`.
-        captions: Reed's captions: a folder `text_c10` of `CLASS/IMAGE.txt` with ten lines each,
-            or an archive of it (`.tar.gz`). By default `text_c10` or `text_c10.tar.gz` in `root`.
+        captions: Reed's captions: a folder of `CLASS/IMAGE.txt` with ten lines each, or an archive
+            of it. By default `text_c10` or `text_c10.tar.gz` in `root`.
         split: after Xian et al. (CVPR 2017), as in PCME. `"trainval"`: the 150 classes to train
             on, without the images of `"seen_test"`; `"test"`: the 50 unseen classes;
             `"seen_test"`: held-out images of the training classes; `"train1"` … `"train3"` and
             `"val1"` … `"val3"`: three divisions of the 150 into 100 and 50.
         image_size: height and width of the images in the dataset.
         splits: a folder with `trainvalclasses.txt` and so on. By default `splits_pcme_xian` in
-            `root` if it is there, else the division of the real set, which the zoo has.
+            `root`, else the division of the real set, which the zoo has.
         skip_bad: leave out what is bad, and count it, instead of raising.
         verbose: print one line with the counts.
 
     Returns:
-        A `Loaded` tuple `(records, dataset)`. `records.skipped` lists all that was left out, such
-        as photos that `images.txt` lists and that are not there. The dataset yields one caption
-        with its image: `images` `(image_size, image_size, 3)` float32 in 0 … 255, `captions`
-        string, `image_labels` and `caption_labels` int32.
+        A `Loaded` tuple `(records, dataset)`. The dataset yields one caption with its image:
+        `images` `(image_size, image_size, 3)` float32 in 0 … 255, `captions` string,
+        `image_labels` and `caption_labels` int32.
 
     Raises:
         ValueError: if `split` is unknown.
-        InputError: if something is not there, cannot be read, or is not what it has to be.
+        InputError: if something is absent, cannot be read, or is not what it has to be.
 
     Reference: Wah et al., "The Caltech-UCSD Birds-200-2011 Dataset"; Reed et al., "Learning Deep
         Representations of Fine-Grained Visual Descriptions" (CVPR 2016).
@@ -58,14 +57,8 @@ def load(
     problems = Problems(skip_bad)
     class_names = _read_classes(root)
     images = _read_images(root, class_names, problems)
-    _check_folders(root, class_names, images, problems)
     chosen, in_split = read_split(root, splits, split, class_names, images, problems)
-    for label in sorted(chosen - {label for _, label in images.values()}):
-        problems.bad(
-            "classes without images", root / "images.txt", f"no image of {class_names[label]}"
-        )
-    kept = _present(root, class_names, images, in_split, chosen, problems)
-    kept = _readable(root, images, kept, problems)
+    kept = _readable(root, class_names, images, in_split, chosen, problems)
     texts, recoded = _read_captions(root, captions, images, kept, problems)
     kept = [number for number in kept if number in texts]
     if not kept:
@@ -113,60 +106,31 @@ def _read_images(root, class_names, problems):
                 problems.bad("unknown classes", f"{path}:{line}", f"unknown class {label!r}")
             else:
                 images[number] = (name, int(label) - 1)
-    for number in labels.keys() - names.keys():
-        line, _ = labels[number]
-        problems.bad("labels without image", f"{path}:{line}", f"unknown image {number}")
     return images
 
 
-def _check_folders(root, class_names, images, problems):
-    folder = existing_folder(root / "images")
-    known = set(class_names) | {name.split("/")[0] for name, _ in images.values()}
-    for entry in sorted(folder.iterdir()):
-        if entry.is_dir() and not entry.name.startswith(".") and entry.name not in known:
-            problems.bad("unknown classes", entry, "a class that classes.txt does not list")
-
-
-def _present(root, class_names, images, in_split, chosen, problems):
-    """Of the split's images those whose photo is there; a class may be there not at all."""
-    by_class = {}
-    for number, (name, label) in images.items():
-        if label in chosen:
-            by_class.setdefault(label, []).append((number, name))
-    kept, absent = [], []
-    for label, members in by_class.items():
-        folders = {(root / "images" / name).parent for _, name in members}
-        there = {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
-        found = [number for number, name in members if root / "images" / name in there]
-        if not found and any(folder.is_dir() for folder in folders):
-            where = sorted(folders)[0]
-            problems.bad("classes without images", where, f"no image of {class_names[label]}")
-        elif not found:
-            problems.missing("missing classes", class_names[label])
-        found = set(found)
-        kept += [number for number, _ in members if number in found and in_split(number)]
-        absent += [number for number, _ in members if number not in found and in_split(number)]
-    for number in sorted(absent):
-        problems.missing("missing photos", root / "images" / images[number][0])
-    return sorted(kept)
-
-
-def _readable(root, images, kept, problems):
-    paths = [root / "images" / images[number][0] for number in kept]
-    readable = []
-    for number, path, why in zip(kept, paths, check_images(paths), strict=True):
-        if why is None:
-            readable.append(number)
-        else:
-            problems.bad("bad images", path, why)
-    return readable
+def _readable(root, class_names, images, in_split, chosen, problems):
+    """The numbers of the split's photos that are there and whole; a class may be absent."""
+    paths = {n: root / "images" / name for n, (name, label) in images.items() if label in chosen}
+    there = {number for number, path in paths.items() if path.is_file()}
+    for label in sorted(chosen - {images[number][1] for number in there}):
+        problems.missing("missing classes", class_names[label])
+    own = sorted(filter(in_split, paths))
+    for number in own:
+        if number not in there:
+            problems.missing("missing photos", paths[number])
+    kept = [number for number in own if number in there]
+    faults = dict(zip(kept, check_images([paths[n] for n in kept]), strict=True))
+    for number, why in faults.items():
+        if why is not None:
+            problems.bad("bad images", paths[number], why)
+    return [number for number, why in faults.items() if why is None]
 
 
 def _read_captions(root, captions, images, kept, problems):
-    source = open_captions(root, captions)
     texts, recoded = {}, []
-    for number, found in zip(kept, source.read([images[n][0] for n in kept]), strict=True):
-        lines, why, where, clean = found
+    read = read_captions(root, captions, [images[number][0] for number in kept])
+    for number, (lines, why, where, clean) in zip(kept, read, strict=True):
         if why is None and len(lines) != CAPTIONS_PER_IMAGE:
             why = f"expected {CAPTIONS_PER_IMAGE} captions, found {len(lines)}"
         if why is None and "" in lines:

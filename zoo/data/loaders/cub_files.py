@@ -48,9 +48,9 @@ class CaptionFile(NamedTuple):
     clean: bool
 
 
-def open_captions(root, captions=None):
-    """The captions in a folder or tar archive, by default `text_c10` or `text_c10.tar.gz` in
-    `root`. Raises InputError if there is neither."""
+def read_captions(root, captions, image_names):
+    """Yields the `CaptionFile` of each image, from a folder or tar archive, by default `text_c10`
+    or `text_c10.tar.gz` in `root`. Raises InputError if there is neither."""
     if captions is None:
         options = [root / "text_c10", root / "text_c10.tar.gz"]
         found = next((path for path in options if path.exists()), None)
@@ -60,44 +60,34 @@ def open_captions(root, captions=None):
         found = Path(captions).expanduser()
         if not found.exists():
             raise InputError(f"{found}: no such captions")
-    return _Folder(found) if found.is_dir() else _Archive(found)
-
-
-class _Folder:
-    def __init__(self, path):
-        self.path = path
-
-    def read(self, image_names):
-        for name in image_names:
-            path = self.path / Path(name).with_suffix(".txt")
+    keys = [str(PurePosixPath(name).with_suffix(".txt")) for name in image_names]
+    if found.is_dir():
+        for path in (found / key for key in keys):
             try:
                 yield _caption_file(path.read_bytes(), str(path))
             except OSError as error:
                 yield CaptionFile([], error.strerror, str(path), True)
+        return
+    stored = _in_archive(found, set(keys))
+    for key in keys:
+        where = f"{found}:{key}"
+        if key in stored:
+            yield _caption_file(stored[key], where)
+        else:
+            yield CaptionFile([], "no such file in the archive", where, True)
 
 
-class _Archive:
-    def __init__(self, path):
-        self.path = path
-
-    def read(self, image_names):
-        wanted = {str(PurePosixPath(name).with_suffix(".txt")) for name in image_names}
-        found = {}
-        try:
-            with tarfile.open(self.path) as archive:
-                for member in archive:
-                    key = "/".join(PurePosixPath(member.name).parts[-2:])
-                    if member.isfile() and key in wanted:
-                        found[key] = archive.extractfile(member).read()
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise InputError(f"{self.path}: not a whole tar archive ({error})") from error
-        for name in image_names:
-            key = str(PurePosixPath(name).with_suffix(".txt"))
-            where = f"{self.path}:{key}"
-            if key in found:
-                yield _caption_file(found[key], where)
-            else:
-                yield CaptionFile([], "no such file in the archive", where, True)
+def _in_archive(path, wanted):
+    found = {}
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                key = "/".join(PurePosixPath(member.name).parts[-2:])
+                if member.isfile() and key in wanted:
+                    found[key] = archive.extractfile(member).read()
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise InputError(f"{path}: not a whole tar archive ({error})") from error
+    return found
 
 
 def _listed(path, known, what, problems):

@@ -26,14 +26,10 @@ def load(
             `{file name: {"split": …, "captions": […]}}`. A `.json.gz` is unpacked.
         images: the folder of the images, or None for the captions alone.
         split: `"train"` (29,000 images), `"val"` (1,014) or `"test"` (1,000).
-        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, which says what is raised.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own.
-
-    Raises:
-        ValueError: if `split` is unknown.
-        InputError: if something is not there or not what it has to be.
 
     Reference: Young et al., "From image descriptions to visual denotations" (TACL 2014).
     """

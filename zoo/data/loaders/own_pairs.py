@@ -26,8 +26,7 @@ class Captioned(NamedTuple):
     ```
 
     Attributes:
-        photos: N paths.
-        captions: M strings.
+        photos, captions: N paths and M strings.
         caption_image: int `(M,)`, the row of each caption's photo.
         recognised: one line on what was found.
     """
@@ -61,13 +60,13 @@ def captioned_folder(
         path: the folder, or the file that holds the captions.
         images: the folder of the photos; None: the table's own, or one below it that has the first
             photos of the table.
-        skip_bad: leave out what is bad, and photos that are not there, instead of raising.
+        skip_bad: leave out what is bad, and absent photos, instead of raising.
 
     Returns:
         A `Captioned`. Splits are not looked at.
 
     Raises:
-        InputError: if the layout is none of these, photos are not there, or a row is bad.
+        InputError: if the layout is none of these, photos are absent, or a row is bad.
     """
     layout = recognised(path, images)
     problems = Problems(skip_bad)
@@ -136,24 +135,16 @@ def load(
     verbose: bool = True,
     separator: str | None = None,
 ) -> Loaded:
-    """Reads image paths and captions from a table, or from a folder in a supported layout.
-
-    ```
-    image,caption
-    holiday/beach.jpg,two children build a castle
-    holiday/beach.jpg,a castle of sand
-    ```
+    """Reads image paths and captions from a table, or from a folder in a layout of
+    `captioned_folder`.
 
     An image may have several rows; a caption that an image has already is left out and reported.
-    In JSON Lines, `{"image": …, "caption": …}`, a caption may also be a list of strings. The
-    layouts: `captioned_folder`.
+    In JSON Lines a caption may also be a list of strings.
 
     Args:
         table: the file, `.csv` and `.tsv` with a first line that names the columns; or the folder.
-        images: the folder that the paths are relative to; None: the table's own, or one below it
-            that has the first pictures of the table.
-        image_column: name of the column, or key, of the path.
-        caption_column: name of the column, or key, of the caption.
+        images: see `captioned_folder`.
+        image_column, caption_column: names of the columns, or keys.
         image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
         separator: between the fields of a table: one character, or `"tab"`; by default a comma in
             `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
@@ -163,7 +154,7 @@ def load(
         as the table has it first, relative to the folder of the images.
 
     Raises:
-        InputError: if something is not there or not what it has to be, with file and line.
+        InputError: if something is absent or not what it has to be, with file and line.
     """
     problems = Problems(skip_bad)
     layout = recognised(table, images, (image_column, caption_column), separator)
@@ -183,26 +174,21 @@ def load_split(
     separator: str | None = None,
     images: str | os.PathLike | None = None,
 ) -> Records:
-    """The records of one split of a folder of one's own.
+    """The records of one split of a folder of one's own, `"train"`, `"validation"` or `"test"`.
 
-    What the table's column `split` says holds. Where there is no such column, a share of the
-    images is drawn for validation and for the test each, up to 5,000; where it names only one of
-    the two, the other is drawn out of the training images.
+    What the table's column `split` says holds. Where it names no validation or no test, a share of
+    all images, up to 5,000, is drawn for it out of the others.
 
     Args:
         root: a folder in a layout of `captioned_folder`, or the table in it.
-        split: `"train"`, `"validation"` or `"test"`.
+        split: which.
         held_out_share: of the images, for validation and for the test each, in (0, 0.5).
         seed: of the draw.
-        skip_bad: see `load`; a photo that is not there is bad.
+        skip_bad: see `load`; an absent photo is bad.
         image_column, caption_column, separator, images: see `load`.
 
-    Returns:
-        `Records`.
-
     Raises:
-        InputError: as `load`, if there is no such folder, a split has no image, or the share is
-            out of range.
+        InputError: as `load`, or if a split has no image, or the share is out of range.
     """
     root = Path(root).expanduser()
     if not root.exists():

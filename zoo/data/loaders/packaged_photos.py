@@ -1,7 +1,4 @@
-"""The 170 freely licensed photos that come with the package, to ask about at once.
-
-No preset was trained on them.
-"""
+"""The 170 freely licensed photos of the package, on which no preset was trained."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +14,7 @@ COLUMNS = ("file", "flickr_id", "licence", "licence_url", "page")
 
 
 class Credit(NamedTuple):
-    """Who may do what with a photo: its id and page on Flickr, which names its author, and its
-    licence, `"CC BY 2.0"`, with the address of the text."""
+    """Who may do what with a photo: its id and page on Flickr, and its licence with its address."""
 
     flickr_id: str
     licence: str
@@ -27,28 +23,22 @@ class Credit(NamedTuple):
 
 
 def packaged_photos() -> list[Path]:
-    """The photos that come with the package, JPEG files of at most 320 pixels, by name.
+    """The 170 photos that come with the package, JPEG files of at most 320 pixels, by name, which
+    is that of COCO's image.
 
     ```python
     retriever = zoo.Retriever.build(zoo.from_preset("photos_pfe"), zoo.data.packaged_photos())
     ```
-
-    Returns:
-        170 paths. Their names are those of COCO's images.
     """
     return sorted(FOLDER.glob("*.jpg"))
 
 
 def packaged_captions() -> dict[str, list[str]]:
-    """What people wrote of the packaged photos: COCO's captions, CC BY 4.0.
+    """COCO's five captions (CC BY 4.0) of each packaged photo, by the name of its file.
 
     ```python
-    captions = zoo.data.packaged_captions()
-    captions["000000000285.jpg"][0]
+    zoo.data.packaged_captions()["000000000285.jpg"][0]
     ```
-
-    Returns:
-        A dict from the name of a photo's file to its five captions.
     """
     found = {}
     for line in read_lines(FOLDER / CAPTIONS):

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -26,13 +25,11 @@ def load(
 
     Args:
         root: the folder with `{split}_ims.npy`, float `(rows, regions, dim)`, `{split}_caps.txt`,
-            one caption a line, five an image, and, if it is there, `{split}_ids.txt`, an id a
-            line for every image, row or caption. Images may be stored once, or five times in a
-            row, once for each caption. COCO's benchmarks ask for the ids of captions, which
-            SCAN's files lack: either `{split}_caption_ids.txt`, one a line beside `_caps.txt`, or
-            Karpathy's `dataset_coco.json` in the folder, of which `test` and `testall` take the
-            ids of images and captions, if its sentences are those of `_caps.txt`. For `testall`
-            the ids are those of ECCV Caption's `coco_test_ids.npy`, in its order.
+            one caption a line, five an image, and perhaps `{split}_ids.txt`, an id a line for
+            every image, row or caption. Images may be stored once, or five times in a row.
+            COCO's benchmarks ask for the ids of captions: `{split}_caption_ids.txt`, one a line
+            beside `_caps.txt`, or for `test` and `testall` Karpathy's `dataset_coco.json` in the
+            folder, if its sentences are those of `_caps.txt`.
         split: `"train"`, `"dev"`, `"test"` or, for COCO, `"testall"`.
         skip_bad: leave out empty captions, and count them, instead of raising.
         verbose: print one line with the counts.
@@ -40,13 +37,11 @@ def load(
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own. The dataset yields
         one caption with its regions: `images` float `(regions, dim)`, `captions` string,
-        `image_labels` and `caption_labels` int32. `features(records)` is the source for
-        `zoo.data.batches`. The features are read through the memory map.
+        `image_labels` and `caption_labels` int32. The features are read through the memory map.
 
     Raises:
         ValueError: if `split` is unknown.
-        InputError: if something is not there or not what it has to be; an array of Python objects
-            (a pickle) is refused unread.
+        InputError: if something is absent or not what it has to be.
 
     Reference: Lee et al., "Stacked Cross Attention for Image-Text Matching" (ECCV 2018).
     """
@@ -93,17 +88,8 @@ def load(
 
 
 def features(records: Records) -> Features:
-    """The regions of some records, read from their file as batches need them.
-
-    Args:
-        records: from `load`, or a selection of them.
-
-    Returns:
-        A `sources.Features`.
-
-    Raises:
-        InputError: if the records are not regions of one file.
-    """
+    """The `sources.Features` of records of `load`, or of a selection of them, read as batches need
+    them. Raises InputError if the records are not regions of one file."""
     places = [str(path).rpartition("#") for path in records.image_paths]
     files = {place[0] for place in places}
     if len(files) != 1 or not all(place[2].isdigit() for place in places):
@@ -122,17 +108,12 @@ def open_array(path: str | os.PathLike) -> np.ndarray:
     return array
 
 
-class _Layout(NamedTuple):
-    num_images: int
-    every: int
-
-
 def _layout(path, rows, captions_path, captions):
     """How many images there are, and how many rows each of them has."""
     if rows * CAPTIONS_PER_IMAGE == captions:
-        return _Layout(rows, 1)
+        return rows, 1
     if rows == captions and captions % CAPTIONS_PER_IMAGE == 0:
-        return _Layout(rows // CAPTIONS_PER_IMAGE, CAPTIONS_PER_IMAGE)
+        return rows // CAPTIONS_PER_IMAGE, CAPTIONS_PER_IMAGE
     raise InputError(
         f"{captions_path}:{captions}: expected {rows} captions, or {CAPTIONS_PER_IMAGE} times as "
         f"many, for the {rows} rows of {path.name}; found {captions}"

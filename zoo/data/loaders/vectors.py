@@ -29,8 +29,8 @@ def load(
 ):
     """Stored vectors; every file is `FILE` or `FILE:NAME`, see `zoo.files.vector_files`.
 
-    One image in ten is for validation and one in ten for the test, up to 5,000 each; which ones
-    follows from the seed. Images that share a caption stay together.
+    One image in ten is for validation and one in ten for the test, up to 5,000 each, drawn by the
+    seed. Images that share a caption stay together.
 
     Args:
         split: `"train"`, `"validation"` or `"test"`.
@@ -39,8 +39,7 @@ def load(
             row i. Images that share a caption count as one: each matches all their captions.
         labels: `(N,)`, the class of each image; it matches the captions of its whole class.
         splits: `(N,)` texts, `train`, `validation` or `test`, in place of the random split.
-        texts: `(M,)` what the captions say, for pages and lists.
-        paths: `(N,)` paths or addresses of the pictures, likewise.
+        texts, paths: `(M,)` what the captions say and `(N,)` where pictures are, for lists.
         root: the folder that all the files have moved to.
         held_out: `"val"`: the test split is the validation split.
         seed: of the random split.
@@ -49,7 +48,7 @@ def load(
         A `Split` whose source is of the vectors, as are its records' `caption_vectors`.
 
     Raises:
-        InputError: if something is not there or not what it has to be.
+        InputError: if something is absent or not what it has to be.
     """
     if held_out not in ("test", "val"):
         raise InputError(f"data: `held_out` must be test or val; received {held_out!r}")

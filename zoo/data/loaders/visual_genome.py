@@ -27,15 +27,11 @@ def load(
             "phrase", "x", "y", "width", "height"}, …]}`, an entry an image.
         images: the folder of the images `ID.jpg`, which may lie in `VG_100K/` and `VG_100K_2/`
             below it. None: the phrases alone.
-        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, which says what is raised.
 
     Returns:
         A `Loaded` tuple `(records, dataset)`, every image a class of its own.
-        `records.caption_boxes` are the boxes as they are in the file, in pixels of the picture as
-        it is stored; some reach over its edge.
-
-    Raises:
-        InputError: if something is not there or not what it has to be, with file and region.
+        `records.caption_boxes` are the boxes of the file, in pixels of the stored picture.
 
     Reference: Krishna et al., "Visual Genome" (IJCV 2017).
     """

@@ -21,8 +21,8 @@ _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Which part of a picture a training step sees, stretched to the square of the encoder: by one
-    of both ranges of shares, (smallest, largest). As VSE++'s data.py, PCME's _transforms.py and
+    """Which part of a picture a training step sees, stretched to the encoder's square: by one of
+    two ranges of shares, (smallest, largest). As VSE++'s data.py, PCME's _transforms.py and
     PCME++'s datasets.py; the papers do not say."""
 
     # Of the area, as torchvision's `RandomResizedCrop`: width / height is between 3/4 and 4/3; of
@@ -132,14 +132,14 @@ class Augmentation:
     ```
 
     Attributes:
-        crop: the random part of each original picture that is shown, a `RandomCrop`, or None for
-            what the source shows without. It takes the place of the source's own `mode`.
+        crop: the random part of each original picture, a `RandomCrop`, in place of the source's
+            own `mode`; None: what the source shows.
         flip: mirror half of the pictures.
         cutout: probability that a picture (or feature map) loses a rectangle.
         word_dropping: probability that a word is lost.
         word_dropping_mode: how: `"mask"`, `"random"` or `"delete"`.
-        word_deleting: share of the words of a caption that are deleted besides, rounded down: as
-            much again, by PCME's released code.
+        word_deleting: share of the words of a caption that are deleted besides, rounded down, as
+            in PCME's released code.
     """
 
     crop: RandomCrop | None = None
@@ -177,9 +177,7 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class SizeAugmentation(Augmentation):
-    """`Augmentation` whose lost words are 50 % masked, 10 % replaced by others and 40 % deleted.
-
-    `word_dropping` is the probability that a word is lost in one of these ways.
+    """`Augmentation` whose `word_dropping` is 50 % masking, 10 % replacing and 40 % deleting.
 
     Reference: VSE∞ (Chen et al., CVPR 2021), section 3.3; PCME++ (Chun, ICLR 2024), table B.1.
     """

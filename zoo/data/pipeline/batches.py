@@ -39,23 +39,20 @@ def class_pairs(
         records: of the training split.
         tokenizer: strings to ids, such as `captions.WordTokenizer`; None of vectors.
         source: `sources.Pictures` or `sources.Features` of these records.
-        batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class; None:
-            that many.
+        batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class, which
+            is the default.
         seed: of everything random.
         shard: `(index, count)`: yield the `index`-th of `count` equal pieces of every batch.
-        pairs_per_class: how many captions of a class, drawn alone each; more than one where there
-            are few classes.
-        **options: `start_step`, the first step to yield, so that a resumed run goes on where it
-            was; `num_steps`, how many steps to yield, by default without end; `augmentation`, an
-            `Augmentation`, by default none.
+        pairs_per_class: how many captions of a class, drawn alone each.
+        **options: `start_step`, the first step to yield; `num_steps`, how many, by default without
+            end; `augmentation`, an `Augmentation`.
 
     Returns:
-        A `tf.data.Dataset` of batches of fixed shapes. Step s is the same whatever the number of
-        parallel calls and wherever the run started.
+        A `tf.data.Dataset` of batches of fixed shapes. Step s is the same wherever the run started.
 
     Raises:
-        ValueError: if `batch_size` is no number from 1 to `pairs_per_class` times the number of
-            classes that `shard` and `pairs_per_class` divide.
+        ValueError: if `batch_size` is out of range, or `shard` or `pairs_per_class` does not
+            divide it.
 
     Reference: PCME (Chun et al., CVPR 2021), supplementary A.
     """
@@ -98,15 +95,9 @@ def image_caption_pairs(
 ) -> tf.data.Dataset:
     """Captions with their images, every caption once an epoch, in an order of that epoch's own.
 
-    An epoch has `steps_per_epoch(records, batch_size)` steps; the captions that fill no batch are
-    left out of it, other ones each time. Several captions of an image may meet in a batch; their
-    labels are equal.
-
-    Args and Returns as for `class_pairs`, except that `batch_size` may be up to the number of
-    captions.
-
-    Raises:
-        ValueError: if `batch_size` is no number from 1 to that of captions that `shard` divides.
+    The captions that fill no batch are left out of an epoch, other ones each time. Captions of one
+    image may meet in a batch; their labels are equal. Args, Returns and Raises as for
+    `class_pairs`; `batch_size` may be up to the number of captions.
     """
     total = records.num_captions
     check_sizes(batch_size, total, "captions", shard)
@@ -133,21 +124,16 @@ def images_with_captions(
     """Images with all, or several, of their captions; every image once an epoch.
 
     `images` and `image_labels` have `batch_size` rows, `captions` and `caption_labels`
-    `captions_per_image` times as many, those of an image one after the other. An epoch has
-    `num_images // batch_size` steps, each epoch an order of its own.
+    `captions_per_image` times as many, those of an image one after the other.
 
     Args:
-        records: of the training split.
-        tokenizer, source, seed, options: as for `class_pairs`.
+        records, tokenizer, source, seed, shard, options: as for `class_pairs`.
         batch_size: images a batch over all shards.
-        captions_per_image: of an image that has more of them, others are drawn each time. None:
-            as many as the image with the fewest has, which is all of them on Flickr30K; COCO's
-            images have five to seven.
-        shard: as for `class_pairs`; an image's captions stay with it.
+        captions_per_image: drawn anew each time of an image that has more; None: as many as the
+            image with the fewest has.
 
     Raises:
-        ValueError: if `batch_size` is no number from 1 to that of images that `shard` divides, or
-            some image has fewer captions than `captions_per_image`.
+        ValueError: as `class_pairs`, or if an image has fewer captions than `captions_per_image`.
 
     Reference: DivE (Kim et al., CVPR 2023), section 4.2.
     """
@@ -178,11 +164,6 @@ def images_with_captions(
     return training(records, tokenizer, source, draw, sizes, seed=seed, shard=shard, **options)
 
 
-def steps_per_epoch(records: Records, batch_size: int) -> int:
-    """How many whole batches the captions make."""
-    return records.num_captions // batch_size
-
-
 def image_batches(records: Records, source: Any, batch_size: int = 64) -> tf.data.Dataset:
     """All images in order, for encoding: `images` and `image_labels`; none is dropped."""
     labels = tf.data.Dataset.from_tensor_slices(records.image_labels).batch(batch_size)
@@ -208,12 +189,8 @@ def caption_batches(records: Records, tokenizer: Any, batch_size: int = 256) -> 
 
 
 def pairs(records: Records, image_size: int | None = 224) -> tf.data.Dataset:
-    """Every caption with its image, one an element, in the order of the captions.
-
-    `images` float32 `(image_size, image_size, 3)`, `captions` string, `image_labels` and
-    `caption_labels` int32: what `.batch(n)` turns into batches that only lack tokenising. With
-    `image_size` None, `images` holds the paths.
-    """
+    """Every caption with its image, one an element: `images` float32 `(image_size, image_size, 3)`
+    or, with `image_size` None, paths; `captions` string, `image_labels`, `caption_labels` int32."""
     columns = {
         "images": list(records.image_paths[records.caption_image]),
         "captions": list(records.captions),

@@ -28,8 +28,7 @@ class Stream:
     Args:
         make: `batches.class_pairs`, `batches.image_caption_pairs` or
             `batches.images_with_captions`.
-        split: the training `Split`.
-        tokenizer: strings to ids.
+        split, tokenizer: the training `Split`, and strings to ids.
         batch_size: what `make` counts; cut to as much as the split has.
         seed: of everything random, see `phase_seed`.
         augmentation: an `Augmentation`.
@@ -88,14 +87,13 @@ class Stream:
 
 @dataclass(frozen=True)
 class MixedStream:
-    """A `Stream` whose images are mixed with others of their batch, see `mix_batches`.
+    """A `Stream` whose images are mixed with others of their batch, see `mix_batches`. It takes no
+    `shard`: a mixed row depends on other rows.
 
     ```python
     mixed = zoo.data.MixedStream(stream, share=0.25)  # of a `Stream`
     model.fit(mixed(0), steps_per_epoch=mixed.steps_per_epoch)
     ```
-
-    It takes no `shard`: a mixed row depends on other rows of its batch.
 
     Args:
         stream: what is mixed.
@@ -122,13 +120,7 @@ class MixedStream:
 
 
 def phase_seed(seed: int, phase: str, phases: Sequence[str]) -> int:
-    """The seed of a phase's batches: the phases of a run must not repeat each other's.
-
-    Args:
-        seed: of the run.
-        phase: its name.
-        phases: the names of all phases of a run.
-    """
+    """The seed of the batches of a phase among the names of all: none repeats another's."""
     return len(phases) * seed + phases.index(phase)
 
 
@@ -140,12 +132,10 @@ def mix_batches(
     Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
     place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
     Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
-    Rows hold *all* true matches, so the other captions of an image, or of its class, keep their
-    share of the label.
+    Rows hold *all* true matches.
 
     Args:
-        batches: a `tf.data.Dataset` of batches of fixed shapes, such as those of
-            `image_caption_pairs`.
+        batches: a `tf.data.Dataset` of batches of fixed shapes.
         share: of the images that are mixed; rounded to whole images.
         alpha: of the Beta distribution.
         seed: of the draws.
@@ -156,11 +146,7 @@ def mix_batches(
 
     Returns:
         The dataset with `images` mixed and `matches` float32 `(N, M)` added, which wins over the
-        labels; `semantic`, where there is one, is mixed likewise. Step s depends on nothing but
-        the seed and s.
-
-    Raises:
-        ValueError: if the share or a probability is outside of [0, 1] or α not positive.
+        labels; `semantic`, where there is one, is mixed likewise.
 
     Reference: Zhang et al., "mixup", ICLR 2018; Yun et al., "CutMix", ICCV 2019; PCME++ (Chun,
         ICLR 2024), section 2.4 and table C.3.
@@ -168,11 +154,6 @@ def mix_batches(
     Released code differs: a mixed row has two positives only, its own caption and its partner's;
         other true matches become negatives.
     """
-    for name, value in (("share", share), ("mixup", mixup)):
-        if not 0 <= value <= 1:
-            raise ValueError(f"`{name}` must be in [0, 1]; received {value}")
-    if alpha <= 0:
-        raise ValueError(f"`alpha` must be positive; received {alpha}")
 
     def mix(step, batch):
         key = step_seed(seed, step)

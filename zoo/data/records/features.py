@@ -31,12 +31,8 @@ def cached(
     verbose: bool = True,
 ) -> np.ndarray:
     """The features of all images of a split as a float16 memory map on disk, read-only, for
-    `zoo.data.sources.Features`.
-
-    The name of the file follows from the names, sizes and times of the images, how they are resized
-    and the weights, so features of other pixels or other weights are never taken for these. An
-    InputError if it cannot be written, or an image not read.
-    """
+    `zoo.data.sources.Features`. The file is named by the images' names, sizes and times, how they
+    are resized, and the weights. Raises InputError if an image cannot be read."""
     facts = backbone.output_shape, getattr(source, "resizing", None)
     path = Path(folder) / f"features-{_digest(facts, backbone, _pictures(records).encode())}.npy"
     if path.exists():
@@ -62,10 +58,9 @@ def caption_vectors(
 ) -> np.ndarray:
     """The vectors of some captions, float32 `(M, width)`; what is there twice is encoded once.
 
-    Captions of one length are encoded together, so that nothing is spent on padding: of Flickr8k's
-    captions a fifth of what rows of 64 ids cost. The name of the file follows from the ids and the
-    weights. `backbone` maps ids to a dict with `"pooled"` and masks padding, or full rows to an
-    array.
+    Captions of one length are encoded together, which costs a fifth of padding to 64 ids. The name
+    of the file follows from the ids and the weights. `backbone` maps ids to a dict with `"pooled"`
+    and masks padding, or full rows to an array.
     """
     distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
     ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)

@@ -1,6 +1,5 @@
 """What a split of a data set is: images, captions, which belongs to which, what was left out."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,14 +19,10 @@ class Loaded(Sequence):
     records, dataset = zoo.data.cub.load("CUB_200_2011", split="test")
     ```
 
-    Args:
-        records: the `Records` of the split.
-        make_dataset: function of no arguments that makes the dataset. It is called when the
-            dataset is first read, since most readers need the records alone.
-
     Attributes:
         records: the `Records` of the split.
-        dataset: a `tf.data.Dataset` of its pairs, one caption with its image an element.
+        dataset: a `tf.data.Dataset` of its pairs, one caption with its image an element, made by
+            `make_dataset()` when it is first read.
     """
 
     def __init__(self, records: "Records", make_dataset: Callable[[], Any]) -> None:
@@ -63,8 +58,7 @@ class Records:
 
     Attributes:
         name: what to call it in a table, such as `"CUB_200_2011 test"`.
-        image_paths: `(N,)` strings.
-        captions: `(M,)` strings, as they are in the files.
+        image_paths, captions: `(N,)` and `(M,)` strings, as they are in the files.
         caption_image: `(M,)` int32, the index in 0 … N−1 of each caption's image.
         image_labels: `(N,)` int32. An image and a caption with equal labels match: class numbers
             for CUB, one number an image for COCO and Flickr30K.
@@ -75,10 +69,9 @@ class Records:
         caption_ids: `(M,)`, the data set's own ids of the captions, or None where it has none.
         caption_boxes: `(M, 4)` float32, the (x, y, width, height) in pixels of what each caption
             describes, or None where captions are of whole images.
-        caption_vectors: a `zoo.data.sources.Features` of the captions where they were encoded
-            before, or None. Models then read these vectors, and `captions` only names them.
-        semantics: a `zoo.data.records.semantics.Semantics` of these records, of which every
-            training batch then brings its part, or None. A selection has none.
+        caption_vectors: a `zoo.data.sources.Features` that models read in place of `captions`.
+        semantics: a `zoo.data.records.semantics.Semantics`, of which every training batch then
+            brings its part, or None. A selection has none.
 
     Raises:
         ValueError: if the lengths disagree or an index is out of range.
@@ -151,14 +144,8 @@ class Records:
         return len(np.unique(self.image_labels))
 
     def select(self, images: ArrayLike) -> "Records":
-        """The records of some images only, and of their captions, in the order given.
-
-        Args:
-            images: distinct indices in 0 … N−1.
-
-        Raises:
-            ValueError: if an index occurs twice or is out of range.
-        """
+        """The records of some images only, by distinct indices, and of their captions, in the order
+        given. Raises ValueError if an index occurs twice or is out of range."""
         images = np.asarray(images, np.int64)
         if len(np.unique(images)) != len(images):
             raise ValueError("`images` must be distinct indices")
@@ -197,11 +184,7 @@ class Records:
 
 
 def joined(parts):
-    """The records of several splits of one data set as one, in their order.
-
-    Args:
-        parts: `Records`, one at least. Of several the whole has no semantics.
-    """
+    """The records of several splits of one data set as one, in their order; without semantics."""
     first, *others = parts
     if not others:
         return first
@@ -219,16 +202,13 @@ def joined(parts):
 
 
 def with_shuffled_captions(records, share, seed=0):
-    """The records of a training split with some captions given to the wrong images. Raises
-    ValueError if the share is outside of [0, 1]."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"`share` must be in [0, 1]; received {share}")
+    """The records of a training split with a share of the captions given to wrong images."""
     rng = np.random.default_rng(seed)
     count = round(share * records.num_captions)
     shuffled = rng.permutation(records.num_captions)[:count]
     captions = records.captions.copy()
     captions[np.roll(shuffled, 1)] = records.captions[shuffled]
-    return dataclasses.replace(records, captions=captions)
+    return replace(records, captions=captions)
 
 
 def _column(values):

@@ -1,23 +1,12 @@
 """How much captions have in common with images: CIDEr with their positives, for any batch."""
 
-import hashlib
-from pathlib import Path
-
 import numpy as np
 import tensorflow as tf
-from scipy import sparse
 
 from zoo.data.text.captions import normalise
-from zoo.errors import InputError
-from zoo.files.array_files import read_arrays
-from zoo.files.atomic import atomic, remove_leftovers
 from zoo.metrics.blocks import SimilarityMatrix
-from zoo.metrics.cider_factors import CiderFactors, cider_factors
+from zoo.metrics.cider_factors import cider_factors
 from zoo.metrics.cider_score import VARIANTS
-
-_FORMAT = "2"  # of the files; another number makes those of before stale
-_SPARSE = ("references", "captions")
-_DENSE = ("starts", "reference_lengths", "caption_lengths", "sigma")
 
 
 class Semantics:
@@ -52,23 +41,17 @@ class Semantics:
         return SimilarityMatrix(self.factors.matrix(), self.group_of_image, self.column_of_caption)
 
 
-def semantics(records, variant="cider", cache=None, verbose=True):
-    """The `Semantics` of a split, out of the cache or counted again."""
+def semantics(records, variant="cider", verbose=True):
+    """The `Semantics` of a split. Raises ValueError if an image has no caption of its label."""
     if variant not in VARIANTS:
         raise ValueError(f"`variant` must be one of {VARIANTS}; received {variant!r}")
     labels, group_of = np.unique(records.caption_labels, return_inverse=True)
     place = np.minimum(np.searchsorted(labels, records.image_labels), len(labels) - 1)
     if not np.array_equal(labels[place], records.image_labels):
         raise ValueError("`records` must have a caption with the label of every image")
-    key = _key(records, variant)
-    path = None if cache is None else Path(cache) / f"semantics-{variant}-{key[:20]}.npz"
-    factors = None if path is None else _read(path, key)
-    if factors is None:
-        _, image_of = np.unique(records.caption_image, return_inverse=True)
-        words = _words(records.captions)
-        factors = cider_factors(words, group_of, variant, verbose=verbose, document_of=image_of)
-        if path is not None:
-            _write(path, key, factors)
+    _, image_of = np.unique(records.caption_image, return_inverse=True)
+    words = _words(records.captions)
+    factors = cider_factors(words, group_of, variant, verbose=verbose, document_of=image_of)
     return Semantics(factors, place)
 
 
@@ -79,46 +62,3 @@ def _words(captions):
         block = tf.constant(list(captions[start : start + 65536]), tf.string)
         words += [text.decode("utf-8") for text in normalise(block).numpy()]
     return words
-
-
-def _key(records, variant):
-    digest = hashlib.sha256(f"{_FORMAT} {variant} {records.num_captions}".encode())
-    for column in (records.caption_labels, records.caption_image):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    for caption in records.captions:
-        text = caption.encode("utf-8")
-        digest.update(len(text).to_bytes(4, "little") + text)
-    return digest.hexdigest()
-
-
-def _write(path, key, factors):
-    if path.parent.is_dir():
-        remove_leftovers(path.parent)
-    arrays = {name: np.asarray(getattr(factors, name)) for name in _DENSE}
-    for name in _SPARSE:
-        matrix = getattr(factors, name)
-        for part in ("data", "indices", "indptr", "shape"):
-            arrays[f"{name}_{part}"] = np.asarray(getattr(matrix, part))
-    with atomic(path) as temporary:
-        np.savez(temporary, key=key, **arrays)
-
-
-def _read(path, key):
-    """The factors in a file, or None where it is not there, not whole or of something else."""
-    if not Path(path).exists():
-        return None
-    try:
-        arrays = read_arrays(path)
-        if str(arrays["key"]) != key:
-            print(f"{path}: of other captions; counting again")
-            return None
-        parts = {name: arrays[name] for name in _DENSE}
-        for name in _SPARSE:
-            data, indices, indptr, shape = (
-                arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
-            )
-            parts[name] = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
-    except (InputError, ValueError, KeyError) as error:
-        print(f"{path}: not a whole file ({error}); counting again")
-        return None
-    return CiderFactors(**{**parts, "sigma": float(parts["sigma"])})

@@ -48,16 +48,10 @@ class Problems:
 
 
 def write_skipped(run: str | os.PathLike, *records: Any) -> dict[str, dict[str, int]]:
-    """Writes what was left out of some splits as JSON Lines, whole or not at all.
+    """Writes what was left out of some splits, `Records`, as JSON Lines into a run's folder.
 
-    Splits that were cut out of one table share what the table's loader left out; it is listed and
-    counted once, with the first of them. A line is
-    `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a `records.Skipped`.
-    Without anything left out the file is there and empty.
-
-    Args:
-        run: the folder, such as `zoo.files.RunFolder`.
-        records: `Records`, one or several.
+    A line is `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a `Skipped`.
+    What several splits of one table share is listed and counted once, with the first of them.
 
     Returns:
         `{name of the split: {kind: count}}`, to be written beside the metrics.

@@ -2,8 +2,7 @@
 
 import copy
 import dataclasses
-import mmap
-import os
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +24,9 @@ class Pictures:
     Args:
         records: whose pictures.
         image_size: height and width.
-        mode: `"crop"` or `"stretch"`, see `images.resize`.
-        crop_fraction: see `images.resize`.
-        cache: True decodes everything once into memory as uint8, False decodes for each batch,
-            None caches when that takes at most half a GiB.
+        mode, crop_fraction: see `images.resize`.
+        cache: True decodes everything once into memory, False decodes for each batch, None caches
+            when that takes at most half a GiB.
     """
 
     fill = images.IMAGENET_MEAN  # what Cutout leaves behind
@@ -51,13 +49,7 @@ class Pictures:
         return loaded.batch(batch, drop_remainder=True)
 
     def take_parts(self, indices, draws, crop):
-        """As `take`, a random part of each original, which is read anew whatever is cached.
-
-        Args:
-            indices: dataset of int `(batch,)`.
-            draws: dataset of `crop.draws`, `(batch, …)`.
-            crop: a `RandomCrop`.
-        """
+        """As `take`, by `draws`, a dataset of `crop.draws`: a random part of each original."""
         batch = indices.element_spec.shape[0]
         chosen = tf.data.Dataset.zip(indices, draws).unbatch()
         parts = chosen.map(
@@ -101,7 +93,7 @@ class Features:
     """Features in place of pictures, such as a frozen backbone's maps or detected regions.
 
     Args:
-        array: `(rows, …)`, in memory or a memory map (see `row_reader`).
+        array: `(rows, …)`, in memory or a memory map.
         rows: the row of each image; None: image i is row i.
     """
 
@@ -109,7 +101,11 @@ class Features:
 
     def __init__(self, array, rows=None):
         self.count, self.shape = len(array if rows is None else rows), tuple(array.shape[1:])
-        self._read = row_reader(array)
+        if isinstance(array, np.memmap) and array.nbytes > _SMALL:
+            self._read = functools.partial(_of_file, array)
+        else:
+            with tf.device("CPU:0"):
+                self._read = functools.partial(tf.gather, tf.constant(np.asarray(array)))
         self._rows = None if rows is None else tf.constant(rows, tf.int64)
 
     def take(self, indices):
@@ -150,9 +146,8 @@ class Split:
         records: its `Records`.
         source: of its images or features, see `zoo.data.sources`.
         picture: function from an image's index to its pixels, or None where there are none.
-        true_matches: `(M,)`, how many of the split's images each caption is true of, where it is
-            known.
-        truth: bool `(N, M)`, whether each caption is true of each image, where it is known.
+        true_matches: `(M,)`, how many images each caption is true of, where that is known.
+        truth: bool `(N, M)`, whether each caption is true of each image, likewise.
     """
 
     records: Records
@@ -173,16 +168,9 @@ def pictures(
     resize: str = "crop",
     crop_fraction: float = 1.0,
 ) -> Split:
-    """A `Split` of pictures. Those of the test are read once, so they are not kept in memory.
-
-    Args:
-        records: whose pictures.
-        image_size, resize, crop_fraction: see `zoo.data.images.resize`, whose `mode` is `resize`.
-        split: of the records.
-
-    Raises:
-        InputError: if the resize is unknown, or the fraction not in (0, 1].
-    """
+    """A `Split` of pictures; those of the split `"test"` are read once and not kept in memory.
+    `resize` is the `mode` of `zoo.data.images.resize`. Raises InputError if it is unknown, or the
+    fraction is not in (0, 1]."""
     if resize not in images.RESIZES:
         raise InputError(
             f"data: `resize` must be one of {', '.join(images.RESIZES)}; received {resize!r}"
@@ -194,51 +182,10 @@ def pictures(
     return Split(records, source, source.picture)
 
 
-def row_reader(array):
-    """A function of row numbers that gives rows, in the graph; a large memory map, whole and in C
-    order, stays a file. Raises ValueError if it is a part, or of another order."""
-    # Its bytes are read when they are asked for: pages of the map would count as memory of the
-    # process until it has grown by the whole file.
-    if not isinstance(array, np.memmap) or array.nbytes <= _SMALL:
-        with tf.device("CPU:0"):
-            tensor = tf.constant(np.asarray(array))
-        return lambda rows: tf.gather(tensor, rows)
-    if not array.flags.c_contiguous:
-        raise ValueError(
-            f"`array` must be a memory map in C order; received one with strides {array.strides}"
-        )
-    if not isinstance(array.base, mmap.mmap):  # a part has the offset of the whole
-        raise ValueError("`array` must be a whole memory map; received a part of one")
-    fetch = _FileRows(array.filename, array.dtype, array.offset, array.shape)
-
-    def read(rows):
-        found = tf.numpy_function(fetch, [rows], array.dtype, stateful=False)
-        return tf.ensure_shape(found, (*rows.shape, *array.shape[1:]))
-
-    return read
-
-
-class _FileRows:
-    """Rows of an array in a file, as NumPy arrays. TensorFlow never forgets a Python function that
-    it was given, so this keeps no file open."""
-
-    def __init__(self, path, dtype, offset, shape):
-        self.path, self.dtype, self.offset, self.shape = path, dtype, offset, shape
-
-    def __call__(self, rows):
-        if len(rows) and not 0 <= rows.min() <= rows.max() < self.shape[0]:
-            raise IndexError(f"rows must be below {self.shape[0]}; received {rows.tolist()}")
-        found = np.empty((len(rows), *self.shape[1:]), self.dtype)
-        content = found.reshape(len(rows), -1).view(np.uint8)
-        with open(self.path, "rb", buffering=0) as file:
-            for row, into in zip(rows.tolist(), content, strict=True):
-                place, done = self.offset + row * into.size, 0
-                while done < into.size:
-                    count = os.preadv(file.fileno(), [into[done:]], place + done)
-                    if count == 0:
-                        raise EOFError(f"{self.path}: ends before row {row}")
-                    done += count
-        return found
+def _of_file(array, rows):
+    """Rows of a memory map, in the graph."""
+    found = tf.numpy_function(lambda rows: array[rows], [rows], array.dtype, stateful=False)
+    return tf.ensure_shape(found, (*rows.shape, *array.shape[1:]))
 
 
 def _gather(array, indices):

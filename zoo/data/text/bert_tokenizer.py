@@ -41,9 +41,8 @@ class BertTokenizer(SubwordTokenizer):
     zoo.data.BertTokenizer(pieces, max_words=6)(["a birds"])  # [[3, 6, 7, 8, 4, 0]]
     ```
 
-    Saved with its vocabulary in whatever model holds it. Letters are lowered and lose their
-    accents, as for `bert-base-uncased`. In a graph, such as a SavedModel, it needs the extra
-    `text`.
+    Letters are lowered and lose their accents, as for `bert-base-uncased`. In a graph, such as a
+    SavedModel, it needs the extra `text`.
 
     Args:
         vocabulary: list of word pieces with BERT's special tokens, `[PAD]` first.
@@ -117,8 +116,7 @@ def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTok
         max_words: the length of a row of ids.
 
     Raises:
-        InputError: if it cannot be read, holds no vocabulary of lower-cased word pieces, or a
-            piece is empty, occurs twice or is missing.
+        InputError: if it cannot be read, or holds no vocabulary of lower-cased word pieces.
     """
     path = text_folder(path)
     if path.is_dir():

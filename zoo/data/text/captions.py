@@ -31,11 +31,8 @@ class WordIds(NamedTuple):
 
 
 def normalise(text: Tensor) -> tf.Tensor:
-    """Lower case, and nothing but letters and digits with single spaces between the words.
-
-    Apostrophes go without a trace (`bird's` is `birds`), other punctuation becomes a space
-    (`white-breasted` is two words).
-    """
+    """Lower case, and nothing but letters and digits with single spaces between the words:
+    `bird's` is `birds`, `white-breasted` two words."""
     text = tf.strings.lower(text, encoding="utf-8")
     text = tf.strings.regex_replace(text, "['’]", "")
     return tf.strings.strip(tf.strings.regex_replace(text, r"[^\pL\pM\pN]+", " "))
@@ -48,8 +45,6 @@ class WordTokenizer(keras.layers.TextVectorization):
     ```python
     zoo.data.WordTokenizer(["bird", "red"], max_words=4)(["a red bird"])  # [[1, 3, 2, 0]]
     ```
-
-    Saved with its vocabulary in whatever model holds it.
 
     Args:
         vocabulary: distinct normalised words, the id of the first is 2.
@@ -113,9 +108,6 @@ def word_tokenizer(
         max_words: the length of a row of ids.
         min_count: leave out words that occur less often.
 
-    Returns:
-        A `WordTokenizer`, its words by falling frequency, then by alphabet.
-
     Raises:
         ValueError: if no word is left.
     """
@@ -147,8 +139,8 @@ def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:
 def word_vectors(
     glove: str | os.PathLike | None, tokenizer: WordTokenizer, word_dim: int, seed: int = 0
 ) -> tuple[np.ndarray | None, int]:
-    """What a builder takes as `word_vectors` and `word_dim`: the matrix and width of a file that
-    `read_glove` reads, whose coverage is printed; without a file None and `word_dim`."""
+    """What a builder takes as `word_vectors` and `word_dim`: the matrix and width of a file for
+    `read_glove`, whose coverage is printed; without a file None and `word_dim`."""
     if not glove:
         return None, word_dim
     matrix, coverage = read_glove(glove, tokenizer, seed)
@@ -159,15 +151,15 @@ def word_vectors(
 def read_glove(
     path: str | os.PathLike, tokenizer: WordTokenizer, seed: int = 0
 ) -> tuple[np.ndarray, float]:
-    """Word vectors from a text file, as an embedding matrix for a tokenizer: float32
-    `(vocabulary_size, dim)`, padding all zero, and the fraction of the vocabulary (without padding
-    and unknown) that was found.
+    """Word vectors from a text file for a tokenizer: float32 `(vocabulary_size, dim)`, padding all
+    zero, and the fraction of the vocabulary that was found.
 
     Args:
         path: lines of `word number number …`, as GloVe and word2vec's text form have them (a
-            first line with the counts, as word2vec writes, is passed over).
-        seed: of the rows of words that the file lacks: normal, with the mean and the standard
-            deviation of the vectors that were found.
+            first line with the counts is passed over).
+        tokenizer: whose words.
+        seed: of the rows of absent words: normal, with the mean and the standard deviation of the
+            vectors that were found.
 
     Raises:
         InputError: if a line has another number of values, or one that is no number, or no word
@@ -220,9 +212,6 @@ def drop_words(
             `"delete"`: it goes, the rest moves up; the first word stays when all would go.
         words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
         shard: see `seeding.uniform`.
-
-    Returns:
-        int32 `(batch, length)`.
 
     Raises:
         ValueError: if the mode is unknown, or `"random"` comes without `words.end`.

@@ -21,8 +21,8 @@ class ClipTokenizer(SubwordTokenizer):
     words(["a photo of a bird"])  # (1, 77)
     ```
 
-    Saved with its vocabulary in whatever model holds it. As in CLIP, 0 is the padding, although it
-    is also the id of a `!` that other characters follow in the same token (`!` alone is 256).
+    As in CLIP, 0 is the padding, although it is also the id of a `!` that other characters follow
+    in the same token (`!` alone is 256).
 
     Args:
         vocabulary: dict from token to id.
@@ -34,10 +34,9 @@ class ClipTokenizer(SubwordTokenizer):
 
     Output: int32 `(batch, max_words)`.
 
-    Relations: on the same text equal to KerasHub's `CLIPTokenizer` called eagerly. In a graph that
-        one neither lowers letters nor takes digits apart nor splits at CLIP's own places, so here
-        it gets the pieces one by one. It loses the two characters that it uses as marks, U+096C
-        and U+0134.
+    Relations: equal to KerasHub's `CLIPTokenizer` called eagerly. In a graph that one neither
+        lowers letters nor takes digits apart nor splits at CLIP's own places, so here it gets the
+        pieces one by one. It loses its own two marks, U+096C and U+0134.
 
     Reference: Radford et al., ICML 2021, section 2.4.
     """
@@ -79,13 +78,6 @@ class ClipTokenizer(SubwordTokenizer):
 
 
 def read_clip_tokenizer(path: str | os.PathLike, max_words: int = 77) -> ClipTokenizer:
-    """A `ClipTokenizer` from `bpe_simple_vocab_16e6.txt.gz` of openai/CLIP.
-
-    Args:
-        path: the file, gzipped or not.
-        max_words: the length of a row of ids.
-
-    Raises:
-        InputError: if no path is given, it cannot be read, or it is not CLIP's merges.
-    """
+    """A `ClipTokenizer` from `bpe_simple_vocab_16e6.txt.gz` of openai/CLIP, gzipped or not, with
+    rows of `max_words` ids. Raises InputError if it cannot be read, or is not CLIP's merges."""
     return ClipTokenizer(*read_byte_pairs(path), max_words)

@@ -17,27 +17,15 @@ def templates(name: str = "zoo") -> tuple[str, ...]:
         name: `"zoo"`, bird templates, some deliberately uninformative, which filtering by
             uncertainty should leave out; `"clip"`, CLIP's for ImageNet, as PCME++ prints them.
 
-    Raises:
-        ValueError: if the name is unknown.
-
     Reference: PCME++ (Chun, ICLR 2024), appendix C.4; Radford et al., ICML 2021.
     """
-    if name not in _FILES:
-        raise ValueError(f"`name` must be one of {TEMPLATES}; received {name!r}")
     path = pathlib.Path(__file__).with_name(_FILES[name])
     return tuple(json.loads(path.read_text(encoding="utf-8")))
 
 
 def class_prompts(class_names: Sequence[str], sentences: Sequence[str] | None = None) -> list[str]:
-    """Every template with every class name.
-
-    Args:
-        class_names: strings, such as `Records.class_names`: `"017.Red_tailed_Hawk"` is read as
-            "red tailed hawk".
-        sentences: templates with one `{}` each, by default `templates()`.
-
-    Returns:
-        A list with all prompts of the first class, then all of the second, and so on.
+    """Every template, by default those of `templates()`, with every class name: all prompts of the
+    first class, then all of the second. `"017.Red_tailed_Hawk"` is read as "red tailed hawk".
 
     Raises:
         ValueError: if a template has another number of places for the name than one.

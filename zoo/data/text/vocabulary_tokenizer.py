@@ -55,8 +55,6 @@ class VocabularyTokenizer(SubwordTokenizer):
     words(["A bird."])  # [[1, 4, 5, 6, 2, 0]]
     ```
 
-    Saved with its vocabulary in whatever model holds it.
-
     Args:
         vocabulary: the words from id 4 on; 0 to 3 are `<pad>`, `<start>`, `<end>`, `<unk>`.
         max_words: the length of every row; longer captions are cut before the end.
@@ -102,8 +100,7 @@ def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> V
 
     Args:
         path: a JSON file with `word2idx`, as VSE++'s `coco_precomp_vocab.json`; or a pickled dict
-            with `word2idx`, as PCME's `coco_vocab.pkl`, of which plain values are read alone: a
-            file that names any class or function is refused.
+            with it, as PCME's `coco_vocab.pkl`; a pickle that names any class is refused.
         max_words: the length of a row of ids.
 
     Raises:

@@ -37,13 +37,11 @@ def generate(
     Args:
         root: the folder to make. It must not exist, be empty, or hold this very set.
         seed: the same seed and sizes give the same bytes.
-        num_classes: species, at least 8.
-        images_per_class: birds drawn of each, at least 4.
+        num_classes, images_per_class: species, at least 8, and birds of each, at least 4.
         image_size: width and height in pixels.
-        part: `"test"` draws the unseen test classes alone, the same files in a quarter of the
-            time. Only the split `"test"` can then be loaded.
-        more_classes: further species to train on. The test and the validation classes, and all
-            that is drawn of the first `num_classes`, stay what they are.
+        part: `"test"` draws the unseen test classes alone, in a quarter of the time. Only the
+            split `"test"` can then be loaded.
+        more_classes: further species to train on; all else stays what it is.
 
     Returns:
         The folder, a `pathlib.Path`, for `zoo.data.cub.load` and `true_matches`.
@@ -78,18 +76,7 @@ def generate(
 
 
 def draw_again(path, image_size=256):
-    """The picture of a file of `generate` at another size: the same bird in the same light.
-
-    Args:
-        path: of the file, in the folder that `generate` made.
-        image_size: width and height in pixels.
-
-    Returns:
-        A Pillow image.
-
-    Raises:
-        OSError: if the folder's manifest cannot be read.
-    """
+    """The Pillow image of a file of `generate` at another size: the same bird in the same light."""
     path = Path(path)
     wanted, species = _set(path.parents[2] / MANIFEST)
     index = int(path.stem.rpartition("_")[2]) - 1

@@ -10,7 +10,6 @@ from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, codes, decode
 from zoo.errors import InputError
 
 _IMAGES, _CAPTIONS = "truth/image_attributes.csv", "truth/caption_attributes.csv"
-_SIDES = ("captions", "images")
 _NEVER = 1e-9  # not 0, so that of two images the one that contradicts less comes first
 
 
@@ -28,53 +27,32 @@ class Truth(NamedTuple):
     captions: np.ndarray
 
 
-def true_matches(root, records, of="captions"):
-    """How ambiguous every caption or every image of a split really is.
+def true_matches(root, records):
+    """How ambiguous every caption of a split really is: int64 `(M,)`, the number of images whose
+    bird has every attribute that it names, its own image among them.
 
     Args:
         root: the folder of `generate`.
         records: the split's records, from `zoo.data.cub.load(root, …)`.
-        of: `"captions"`: for each caption, the number of the split's images whose bird has every
-            attribute it names (never 0: its own image is one). `"images"`: for each image, the
-            number of the split's captions that nothing *visible* in it contradicts, so that a
-            bird behind leaves or in the dusk fits many.
-
-    Returns:
-        int64, `(M,)` or `(N,)`.
 
     Raises:
-        ValueError: if `of` is neither.
         InputError: if the folder has no truth files, or not for these images.
     """
-    if of not in _SIDES:
-        raise ValueError(f"`of` must be one of {_SIDES}; received {of!r}")
     truth = read_truth(root, records)
-    counts = np.zeros(len(truth.captions if of == "captions" else truth.images), np.int64)
+    counts = np.zeros(len(truth.captions), np.int64)
     # In blocks: captions × images × attributes at once would take gigabytes on a large set.
-    for start in range(0, len(truth.captions), 512):
+    for start in range(0, len(counts), 512):
         block = truth.captions[start : start + 512, None]
-        if of == "captions":
-            agrees = ((block < 0) | (block == truth.images)).all(-1)
-            counts[start : start + 512] = agrees.sum(1)
-        else:
-            agrees = ((block < 0) | (block == truth.images) | ~truth.visible).all(-1)
-            counts += agrees.sum(0)
+        counts[start : start + 512] = ((block < 0) | (block == truth.images)).all(-1).sum(1)
     return counts
 
 
 def oracle(records, seed=0):
-    """The ranking by the truth: by what was drawn, what of it is visible, and what was said.
+    """The ranking by the truth: float32 `(N, M)`, equals in a random order, drawn by the seed.
 
     `log p(caption | image) − log Σ p(caption | other image)`: a caption cannot be of an image that
     visibly contradicts it, what is hidden has the value that the caption names with the
     probability of that value among species, and a caption that few images fit says more.
-
-    Args:
-        records: of a split of Toy Birds.
-        seed: of that order.
-
-    Returns:
-        float32 `(N, M)`, a similarity; equals are in a random order.
 
     Raises:
         InputError: if the folder has no truth files, or not for these images.

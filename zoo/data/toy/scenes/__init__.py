@@ -1,7 +1,7 @@
 """Toy scenes: several Toy Birds in one picture, in the layouts of COCO, Flickr30K and SCAN.
 
-`generate` writes a set; `zoo.data.coco.load`, `flickr30k.load` and `regions.load` read it as they
-read the real ones. `true_matches` knows how ambiguous each caption is.
+`generate` writes a set, which the real ones' loaders read; `truth_matrix` knows which captions
+are true of which scenes.
 """
 
 import io
@@ -20,11 +20,10 @@ from zoo.data.toy.scenes.truth import (
     SceneTruth,
     describe_scene,
     read_truth,
-    true_matches,
     truth_matrix,
 )
 
-__all__ = ["SceneTruth", "generate", "read_truth", "true_matches", "truth_matrix"]
+__all__ = ["SceneTruth", "generate", "read_truth", "truth_matrix"]
 
 MANIFEST = "toy_scenes.json"
 VERSION = 1
@@ -43,7 +42,7 @@ def generate(
     """Draws toy scenes into a folder, unless that folder already holds them.
 
     One to three Toy Birds a picture and five captions, which count the birds, describe one or
-    several, or say which is left of which. The same scenes come in three layouts:
+    several, or say which is left of which; in three layouts:
 
     - `coco/`: `train2014/`, `val2014/`, and in `annotations/` the captions and instances in COCO's
       format, `coco_{train,restval,dev,test}_ids.npy` and `dataset_coco.json`. A category is a
@@ -56,14 +55,13 @@ def generate(
     Args:
         root: the folder to make. It must not exist, be empty, or hold this very set.
         seed: the same seed and sizes give the same bytes.
-        num_images: scenes, at least 10.
-        num_species: how many species the birds are of, at least 2.
+        num_images, num_species: scenes, at least 10, and species, at least 2.
         image_size: width and height in pixels, at least 32.
         num_regions: regions an image, at least 6: two for every bird.
         region_dim: size of a region's feature.
 
     Returns:
-        The folder, a `pathlib.Path`, for `true_matches` and the loaders.
+        The folder, a `pathlib.Path`.
 
     Raises:
         ValueError: if a size is too small.

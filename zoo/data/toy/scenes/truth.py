@@ -87,27 +87,9 @@ class SceneTruth(NamedTuple):
     statements: tuple[Statement, ...]
 
 
-def true_matches(root, records):
-    """The number of the split's scenes that each caption is true of.
-
-    Args:
-        root: the folder of `generate`.
-        records: of a split, from `coco.load`, `flickr30k.load` or `regions.load`.
-
-    Returns:
-        int64 `(M,)`, never 0: a caption's own scene is one.
-
-    Raises:
-        InputError: if the folder has no truth, or not that of these images.
-    """
-    return truth_matrix(root, records).sum(0)
-
-
 def truth_matrix(root, records):
-    """Whether each caption is true of each scene of a split, bool `(N, M)`.
-
-    Args and Raises as for `true_matches`.
-    """
+    """Whether each caption is true of each scene of a split, bool `(N, M)`; of `generate`'s folder
+    and records of its images. Raises InputError if the folder has not the truth of these."""
     truths = read_truth(root)
     numbers = [_number(image_id) for image_id in records.image_ids]
     unknown = next((number for number in numbers if number not in truths), None)
