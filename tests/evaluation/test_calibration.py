@@ -96,16 +96,11 @@ def test_a_run_keeps_its_probes_and_says_what_they_are_worth(run, capsys):
         assert k["coverage"] == pytest.approx(np.mean(answers.ranks <= k["k"]))
         assert k["coverage"] > 0.8
         assert kept.num_queries == one["calibration_queries"]
-        half = one["half_of_test"]
-        first, second = Answers.of(run.encoded, SIMILARITY, direction).halves(0)
-        expected = abstention_auc(said_of(fitted(first), second), second.correct)
-        assert half["nauc"] == pytest.approx(expected)
     # Twice the same, and as JSON.
     assert json.dumps(calibrate_run(*arguments)) == json.dumps(found)
     run.folder.finish({"confidence": found, "retrieval": {}, "split": "", "chance": None})
     lines = [sentence(*item) for item in run.folder.metrics["confidence"].items()]
     assert all("uncertainty alone" in line and "calibration error" in line for line in lines)
-    assert all("calibrated on half of the test queries: nAUC" in line for line in lines)
     show_results({**_results(), "confidence": run.folder.metrics["confidence"]})
     printed = capsys.readouterr().out
     assert all(line in printed for line in lines)
@@ -134,7 +129,6 @@ def test_what_cannot_be_calibrated_is_said_and_loses_no_run(run, monkeypatch):
     run.validation = SimpleNamespace(records=few.records, source=None)
     found = calibrate_run(run.folder, run.model, run.validation, run.test, run.encoded)
     assert "at least 20 probes; received 8" in found["i2t"]["why_not"]
-    assert found["i2t"]["half_of_test"]["nauc"] > 0
     assert "was not calibrated: a calibration needs" in sentence("i2t", found["i2t"])
     assert stale.read_bytes() != b"of an attempt that was stopped"
 
@@ -142,7 +136,6 @@ def test_what_cannot_be_calibrated_is_said_and_loses_no_run(run, monkeypatch):
 def test_a_validation_split_that_is_the_test_split_calibrates_nothing(run):
     found = calibrate_run(run.folder, run.model, run.test, run.test, run.encoded)
     assert found["t2i"]["why_not"] == "the validation split is the test split"
-    assert found["t2i"]["half_of_test"]["nauc"] > 0
     assert not list(run.folder.path.glob("probes*"))
 
 

@@ -143,7 +143,7 @@ def test_numbers_are_those_of_the_terminal(written):
         nauc = abstention_auc(evaluation.calibration.said_of(confidence, answers), answers.correct)
         assert f"nAUC {nauc:.2f} [".replace("-", "−") in text
         (nauc,) = re.findall(r"nAUC (−?\d\.\d\d) \[", verdict(found))
-        on_the_terminal = sentence(side, {**found, "half_of_test": {"why_not": ""}})
+        on_the_terminal = sentence(side, found)
         assert f"nAUC {nauc} " in on_the_terminal
         (right,), (true,), (enough,) = (
             cells(text, name)

@@ -118,7 +118,8 @@ def marked(of_recipe, more):
     given = cli.parse(of_recipe, list(more))
     flags, marks = list(more), {}
     said = {flag.lstrip("-").partition("=")[0].replace("-", "_") for flag in more}
-    for place, field in enumerate(dataclasses.fields(of_recipe), start=1):
+    # From 3, so that no mark is the 1e-3 of a BatchNorm.
+    for place, field in enumerate(dataclasses.fields(of_recipe), start=3):
         name, value = field.name, getattr(given, field.name)
         if name in said | NOT_MARKED or not (name in WHOLE or isinstance(value, float)):
             continue

@@ -54,7 +54,7 @@ def setting(
         source: where the value comes from: the paper and its section, appendix, table or figure, or
             its code, as in `"PCME, section 4.1"` and `"VSE++, released code"`. A semicolon parts
             the places of several values.
-        toy: the value on the embedded Toy Birds, that is without `--data-dir`, if another.
+        toy: the value on the embedded toy data, that is without `--data-dir`, if another.
         smoke: the value with `--smoke`, if another. A flag that is given wins over both.
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).

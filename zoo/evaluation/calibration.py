@@ -21,7 +21,6 @@ from zoo.metrics.blocks import row_blocks
 from zoo.models import DualEncoder
 
 RESAMPLES = 400  # of the queries, for the interval of nAUC
-MOST = 2000  # calibration queries of a direction
 ERROR = 0.1
 # The penalty of the weights is this over the queries. Of 0, 1, 3, 10 and 30 the greatest carried
 # over best from seen classes to unseen ones and cost little within one split (docs/confidence.md).
@@ -59,7 +58,6 @@ class Answers:
         direction: Literal["i2t", "t2i"],
         most: int | None = None,
         seed: int = 0,
-        pairs: Any = None,
         copies: float | None = None,
     ) -> "Answers":
         """The answers of an encoded split.
@@ -68,18 +66,15 @@ class Answers:
             encoded: an `EncodedSplit`.
             similarity: the layer or function to rank by.
             direction: `"i2t"` or `"t2i"`.
-            most: take so many queries at most, drawn at random.
-            seed: of the draw.
-            pairs: the similarities of all images and captions, if they exist already.
+            most, seed: take so many queries at most, drawn at random.
             copies: of `zoo.confidence.agreement`; a calibration knows its own.
 
         Raises:
             ValueError: if no query has a match, or a similarity is not finite.
         """
         records = encoded.records
-        if pairs is None:
-            # Of a few queries only their own rows are computed.
-            pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
+        # Of a few queries only their own rows are computed.
+        pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
         labels, others = records.image_labels, records.caption_labels
         queries, gallery, uncertainty = encoded.images, encoded.captions, None
         if direction == "t2i":
@@ -130,12 +125,6 @@ class Answers:
             self.num_items,
         )
 
-    def halves(self, seed: int) -> tuple["Answers", "Answers"]:
-        """The queries in two halves, drawn at random."""
-        order = np.random.default_rng(seed).permutation(len(self))
-        middle = (len(order) + 1) // 2
-        return self.take(order[:middle]), self.take(order[middle:])
-
 
 def fitted(answers: Answers) -> Confidence:
     """A `Confidence` of some queries, with their uncertainty where they have one. Raises ValueError
@@ -162,19 +151,9 @@ def said_of(confidence: Confidence, answers: Answers) -> np.ndarray:
 
 
 def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
-    """What a calibration is worth on queries of its gallery.
-
-    Args:
-        confidence: a `Confidence`; with probes, see `zoo.confidence.calibrate_on`, its promises are
-            measured too.
-        answers: the `Answers` to measure on, with the calibration's own `copies`.
-
-    Returns:
-        A dict of JSON values, shares in [0, 1]: the figures of `confidence_quality`, `said`, the
-        mean probability, and `right`; `nauc_interval`, 95 % of it, and by it the `verdict`, see
-        `zoo.metrics.kind_of_gain`; `nauc_of` each signal alone; and what `smallest_k` promises and
-        keeps, None where it can promise nothing.
-    """
+    """What a calibration is worth on `Answers` of its gallery, with its own `copies`: a dict of
+    JSON values, shares in [0, 1]: `worth`, `nauc_of` each signal alone, and what `smallest_k`
+    promises and keeps, None where it can promise nothing."""
     probability = said_of(confidence, answers)
     result = {
         "calibration_queries": confidence.num_queries,
@@ -193,7 +172,8 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
 
 
 def worth(probability: np.ndarray, correct: np.ndarray) -> dict[str, Any]:
-    """What probabilities are worth, of queries whose truth is known: a part of `measure`."""
+    """What probabilities are worth, of queries whose truth is known: `confidence_quality`, `said`,
+    the mean probability, `right`, `nauc_interval`, 95 % of it, and by it the `verdict`."""
     gain = bootstrap(abstention_auc, probability, correct, resamples=RESAMPLES)
     return {
         "queries": len(correct),
@@ -227,14 +207,12 @@ def calibrate_run(
         encoded: the `EncodedSplit` of the test split.
         train: the `Split` of training, so that the probes know what the model has seen, see
             `zoo.evaluation.known`; without it they decline no strange vector.
-        seed: of the queries that are drawn and of the halves.
+        seed: of the queries that are drawn.
         whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Returns:
         A dict by direction: the result of `measure` on the test split, with `declined_as_unknown`,
-        the share of its queries that the model is said not to know; or `why_not`, a sentence;
-        and as `half_of_test` the same, calibrated on half of the test queries and measured on the
-        other half.
+        the share of its queries that the model is said not to know; or `why_not`, a sentence.
     """
     folder.written.remove([folder.probes_path.name])  # of an attempt that was stopped
     folder.written.claim(folder.probes_path.name)
@@ -256,15 +234,9 @@ def calibrate_run(
             why_not = str(error)
     results = {}
     for direction in ("i2t", "t2i"):
-        try:
-            answers = Answers.of(encoded, model.similarity, direction)
-        except ValueError as error:
-            results[direction] = {"why_not": str(error), "half_of_test": {"why_not": str(error)}}
-            continue
-        found = {"why_not": why_not}
+        results[direction] = {"why_not": why_not}
         if probes is not None:
-            found = _by_probes(probes, model, encoded, direction, seed)
-        results[direction] = {**found, "half_of_test": _by_halves(answers, seed)}
+            results[direction] = _by_probes(probes, model, encoded, direction, seed)
     return results
 
 
@@ -289,27 +261,11 @@ def calibrated(
     direction: str,
     seed: int = 0,
 ) -> Confidence:
-    """The `Confidence` of one direction on the gallery of an encoded split.
-
-    Args:
-        probes: the model's `zoo.confidence.Probes`.
-        similarity: the layer or function to rank by.
-        encoded: an `EncodedSplit`, of which only the gallery is looked at.
-        direction: `"i2t"` or `"t2i"`.
-        seed: of `zoo.confidence.calibrate_on`, which says what is raised.
-    """
+    """The `Confidence` of one direction on the gallery of an encoded split, by a model's
+    `zoo.confidence.Probes`. `zoo.confidence.calibrate_on` says what is raised."""
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
     return probes.calibrate(gallery_of(items, similarity, side), direction, seed=seed)
-
-
-def _by_halves(answers, seed):
-    """The result of `measure`, calibrated on half of the queries; or why there is none."""
-    first, second = answers.halves(seed)
-    try:
-        return measure(fitted(first), second)
-    except ValueError as error:
-        return {"why_not": str(error)}
 
 
 def same_split(first: Split, second: Split) -> bool:

@@ -63,7 +63,7 @@ def print_results(
     chance: dict[str, float] | None = None,
     console: Console | None = None,
 ) -> None:
-    """Prints `results_table` on the terminal.
+    """Prints a table with a row for each direction and a column for each metric, in percent.
 
     ```python
     print_results(zoo.metrics.evaluate_retrieval(similarity, relevance), title="Toy Birds, in %")
@@ -112,11 +112,7 @@ def _footer(blocks):
 
 
 def show_results(results: dict[str, Any]) -> None:
-    """Prints the results of a run.
-
-    Args:
-        results: as metrics.json has them.
-    """
+    """Prints the results of a run, as metrics.json has them."""
     rows = results["retrieval"]
     if "oracle" in results:
         rows = {**rows, "oracle": results["oracle"]}
@@ -171,8 +167,8 @@ SAID = {
 
 
 def verdict(found):
-    """Whether one may decline by the confidence of one direction: a sentence, to stand behind its
-    name and a colon. `found` as of `sentence`."""
+    """Whether one may decline by the confidence of one direction, `found` as of `sentence`: a
+    sentence, to stand behind its name and a colon."""
     if "why_not" in found:
         return f"no confidence: {found['why_not']}."
     if found["nauc"] is None or np.isnan(found["nauc"]):
@@ -185,24 +181,15 @@ def verdict(found):
 def sentence(direction, found):
     """One line about the confidence of one direction, of its part of metrics.json, see
     `zoo.evaluation.calibrate_run`."""
-    text = f"{direction}: confidence {_quality(found)}"
-    half = found["half_of_test"]
-    if "why_not" in half:
-        return text
-    both = f"nAUC {_nauc(half['nauc'])}, calibration error {_percent(half['calibration_error'])} %"
-    return f"{text}; calibrated on half of the test queries: {both}"
-
-
-def _quality(found):
     if "why_not" in found:
-        return f"was not calibrated: {found['why_not']}"
+        return f"{direction}: confidence was not calibrated: {found['why_not']}"
     names = {"uncertainty": "uncertainty", "best_score": "best score"}
     names["best_minus_mean"] = "best score − mean"
     alone = ", ".join(
         f"{names[name]} alone {_nauc(value)}" for name, value in found["nauc_of"].items()
     )
     return (
-        f"nAUC {_nauc(found['nauc'])} ({alone}), "
+        f"{direction}: confidence nAUC {_nauc(found['nauc'])} ({alone}), "
         f"calibration error {_percent(found['calibration_error'])} %"
     )
 

@@ -52,7 +52,7 @@ def make_probes(
         whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Raises:
-        ValueError: if nothing matches, or embeddings are token sequences, which no index holds.
+        ValueError: if nothing matches, or embeddings are token sequences.
     """
     if "tokens" in held_out.images or "tokens" in held_out.captions:
         raise ValueError("embeddings are token sequences; probes are vectors, as an index holds")
@@ -121,15 +121,13 @@ def probes_of_captioned(
     photos, texts = zoo.data.packaged_photos(), zoo.data.packaged_captions()
     captions = [caption for photo in photos for caption in texts[photo.name]]
     model = zoo.from_preset("photos_points")
-    probes = zoo.evaluation.probes_of_captioned(
-        model, photos, captions, np.arange(len(captions)) // 5
-    )
+    owners = np.arange(len(captions)) // 5
+    probes = zoo.evaluation.probes_of_captioned(model, photos, captions, owners)
     ```
 
     Args:
         model: a `DualEncoder` that reads pictures and texts.
-        photos: N, what `Tower.of_files` takes.
-        captions: M strings.
+        photos, captions: N, what `Tower.of_files` takes, and M strings.
         owners: `(M,)`, the row of each caption's photo.
         source: what they are, in words.
         towers: of the model, by side; None makes them.
@@ -176,17 +174,15 @@ def probes_of_captioned(
 
 
 def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes | None:
-    """Probes of a model by the photos that come with the package.
-
-    An answer says that its probes are general, and its interval is as wide as was measured between
-    photos of different sources.
+    """Probes of a model by the photos that come with the package. An answer says that they are
+    general, and its interval is as wide as was measured between photos of different sources.
 
     Args:
         model, towers: of `probes_of_captioned`.
 
     Returns:
         None where the model reads no pictures or no texts, or half of the captions' words are
-        unknown to it: general photos do not say then how often it is right.
+        unknown to it.
     """
     towers = towers or {side: Tower(model, side) for side in ("images", "captions")}
     if (towers["images"].reads, towers["captions"].reads) != ("pictures", "texts"):

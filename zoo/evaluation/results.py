@@ -35,12 +35,10 @@ def measure(
         instances: with these COCO's instances of the test images, for PMRP; None leaves it out.
 
     Returns:
-        `(results, encoded)`: JSON values, those of `evaluate` with `split`, its summary, and where
-        they can be measured `asp`, `coco`, `true_matches` and `ambiguity_spearman`; the first
-        three by the model's own similarity, and under `by_similarity` by each other one. Of a
-        split of 5,000 images without classes `first_1k` is the retrieval of its first 1,000 images
-        with their captions, which is what VSE++'s code and the tables of validation after it show
-        of COCO; and the `EncodedSplit`.
+        `(results, EncodedSplit)`; results are JSON values, those of `evaluate` with `split`, its
+        summary, and where they can be measured `asp`, `coco`, `true_matches`, under
+        `by_similarity` by each other one too, and `ambiguity_spearman`. Of 5,000 images without
+        classes `first_1k` is the retrieval of the first 1,000, as VSE++'s code validates.
     """
     records = split.records
     encoded = encode(model, records, split.source)

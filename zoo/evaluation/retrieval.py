@@ -59,11 +59,8 @@ class EncodedSplit:
         return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
 
     def kept_pairs(self, similarity: Callable) -> Any:
-        """`pairs`, computed once and kept where they fit into memory.
-
-        Those of the first similarity stay for whoever asks for them next: retrieval and
-        confidence read the same ones. Those of others are computed for each call.
-        """
+        """`pairs`, computed and kept where they fit into memory; those of the first similarity stay
+        for whoever asks next: retrieval and confidence read the same ones."""
         if not self._kept:
             self._kept.append((similarity, self.pairs(similarity).kept()))
         first, pairs = self._kept[0]
@@ -71,18 +68,13 @@ class EncodedSplit:
 
 
 def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 64) -> EncodedSplit:
-    """Encodes a split.
+    """Encodes a split: `source` are its pictures or features, see `zoo.data.sources`; of captions
+    four times `batch_size` at once.
 
     ```python
     split = encode(model, records, Pictures(records, 64, cache=False))
     results = evaluate(model, split, ("own",))
     ```
-
-    Args:
-        model: a `DualEncoder` with a tokenizer.
-        records: the split.
-        source: its pictures or features, see `zoo.data.sources`.
-        batch_size: number of images encoded at once; of captions, four times as many.
     """
     pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
@@ -108,15 +100,15 @@ def evaluate(
         model: the `DualEncoder`.
         split: an `EncodedSplit`.
         names: test-time similarities, `"own"` for the model's or names of
-            `zoo.similarities.NAMES`. The first ranks for the recall by uncertainty and the
-            risk–coverage curves. The keys of the results are those of `zoo.similarities.name_of`.
+            `zoo.similarities.NAMES`. The first ranks for the measures of uncertainty.
         ks: the K of Recall@K.
 
     Returns:
-        A dict of JSON values: `retrieval` by similarity, `chance`, of Gaussians `mean_log_sigma`,
-        over items and dimensions, and for a model with uncertainties, on ten images and captions
-        or more, `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins, R@1),
-        its Spearman's ρ over the bins, and `aurc`, `oracle_aurc`, `random_aurc` of 1 − R@1.
+        A dict of JSON values: `retrieval` by `zoo.similarities.name_of`, `chance`, of Gaussians
+        `mean_log_sigma`, over items and dimensions, and for a model with uncertainties, on ten
+        images and captions or more, `uncertainty` with, for each direction,
+        `recall_by_uncertainty` (ten bins, R@1), its Spearman's ρ over the bins, and `aurc`,
+        `oracle_aurc`, `random_aurc` of 1 − R@1.
     """
     rankings = [model.similarity if n == "own" else similarities.get(n, model) for n in names]
     pairs = {}
@@ -190,8 +182,7 @@ def evaluate_folder(
         As `zoo.metrics.evaluate_retrieval`, and `"recognised"`, one line on the folder.
 
     Raises:
-        InputError: if the model or the folder cannot be read, or the model reads no pictures or no
-            texts.
+        InputError: if model or folder cannot be read, or the model reads no pictures or texts.
     """
     towers = {side: Tower(model, side) for side in ("images", "captions")}
     towers["images"].expect("pictures")

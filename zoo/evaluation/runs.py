@@ -29,14 +29,10 @@ def open_run(
         name: a run folder, or a name out of `zoo.list_presets()`.
         data_dir: where the run's data set is now, if it has moved.
         split: `"train"`, `"validation"` or `"test"`.
-        held_out: what `"test"` means, if other than in the run, see `zoo.data.open`: of a run that
-            was trained to choose settings on `"val1"`, `"test"` are classes that nobody has seen.
-
-    Returns:
-        `(DualEncoder, zoo.data.Split)`.
+        held_out: what `"test"` means, if other than in the run, see `zoo.data.open`.
 
     Raises:
-        InputError: if there is no such run, it has no model yet, or its data are not there.
+        InputError: if there is no such run, it has no model yet, or its data are absent.
     """
     data = data_of(name)
     if data_dir is not None:
@@ -53,11 +49,8 @@ def open_run(
 
 
 def data_of(name: str | os.PathLike) -> dict[str, Any]:
-    """The description of the data of a run or preset, for `zoo.data.open`.
-
-    Raises:
-        InputError: if there is no such run, or the card of a preset names no data.
-    """
+    """The description of the data of a run or preset, for `zoo.data.open`. Raises InputError if
+    there is no such run, or the card of a preset names no data."""
     card = card_of(name)
     if card is None:
         return RunFolder.existing(name).data
@@ -67,14 +60,8 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
 
 
 def probes_of(name: str | os.PathLike) -> Probes | None:
-    """The held-out pairs that come with a run, a preset or a folder that holds a model, if any.
-
-    Args:
-        name: a run folder, a name out of `zoo.list_presets()`, or a `.keras` file, which has none.
-
-    Raises:
-        InputError: if their file is damaged.
-    """
+    """The held-out pairs that come with a run, a preset or a folder that holds a model, if any; a
+    `.keras` file has none. Raises InputError if their file is damaged."""
     folder = preset_folder(name)
     if folder is not None and (folder / POINTS_FILE).is_file():
         return Probes.load(RunFolder(whole_of(folder / POINTS_FILE)).probes_path).of_points()

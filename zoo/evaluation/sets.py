@@ -17,17 +17,9 @@ SIDES = ("images", "captions")
 def encode_sets(
     model: DualEncoder, records: Records, source: Any, batch_size: int = 64
 ) -> dict[str, dict[str, np.ndarray]]:
-    """The sets of a split with the attention of each element.
-
-    Args:
-        model: a `DualEncoder` of `dive` or `pvse`.
-        records, source: of the split, as for `zoo.evaluation.encode`.
-        batch_size: number of images encoded at once.
-
-    Returns:
-        `{"images", "captions"}`, each a dict of arrays: `"elements"`, `"slots"`, `"attention"` and
-        for regions and words `"mask"`, see `zoo.encoders.with_attention`.
-    """
+    """The sets of a split, by a `DualEncoder` of `dive` or `pvse`, with the attention of each
+    element: `{"images", "captions"}`, each a dict of arrays: `"elements"`, `"slots"`, `"attention"`
+    and for regions and words `"mask"`, see `zoo.encoders.with_attention`."""
     pictures = batches.image_batches(records, source, batch_size).map(lambda b: b["images"])
     words = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
     towers = [encoders.with_attention(t) for t in (model.image_encoder, model.caption_encoder)]
@@ -48,13 +40,14 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
     Returns:
         A dict with, for `"images"` and for `"captions"`:
 
-        - `log_circular_variance`: natural logarithm of the mean of 1 − ‖mean of the elements‖,
-          None for sets of one.
-        - `attention_divergence`: in [0, 1], see `attention_divergence`; None for sets of one.
+        - `log_circular_variance`: natural logarithm of the mean of 1 − ‖mean of the elements‖.
+        - `attention_divergence`: in [0, 1], see `attention_divergence`.
         - `usage`: the share of matching pairs in which each element is the nearest to the other
           side's set, and `usage_entropy`: its entropy over log K, 1 if all are used alike.
         - `element_rsum`: RSUM with this element alone against the other side's whole sets, and
           `others_rsum`: RSUM with all elements but this one.
+
+        What needs two elements is None for sets of one.
 
     Reference: DivE (Kim et al., CVPR 2023), table 3 for the variance, table 5 for both RSUMs.
     """
@@ -111,15 +104,8 @@ def element_usage(elements, others, labels, other_labels):
 
 
 def nearest_captions(elements: np.ndarray, captions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The caption with the nearest element to each element of some images.
-
-    Args:
-        elements: `(images, K, dim)` of length one.
-        captions: `(captions, L, dim)` likewise.
-
-    Returns:
-        `(indices, cosines)`, each `(images, K)`.
-    """
+    """The caption with the nearest element to each element of some images, `(indices, cosines)`,
+    each `(images, K)`, of unit elements `(images, K, dim)` and `(captions, L, dim)`."""
     count, per, dim = captions.shape
     cosines = elements @ captions.reshape(-1, dim).T
     best = cosines.reshape(*elements.shape[:2], count, per).max(axis=3)
