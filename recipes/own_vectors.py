@@ -26,7 +26,7 @@ import own_vectors_files
 import own_vectors_methods
 from zoo import cli, plots, training
 from zoo.cli import differs, setting
-from zoo.data import Stream, batches, vectors
+from zoo.data import Stream, batches
 from zoo.files.vector_files import located
 
 import keras
@@ -119,8 +119,6 @@ def main(argv=None):
     run = training.start(settings, data)
     if run.finished:
         return training.show(run)
-    for line in vectors.say_lengths(data["images"], data["captions"]):
-        print(line)
     method = own_vectors_methods.METHODS[settings.method]
     with run.replicas():
         run.model = method.build(settings, run.train)

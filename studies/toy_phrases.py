@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.data.loaders import coco
 from zoo.data.toy import write_whole
-from zoo.data.toy.birds.wording import choose, mention
+from zoo.data.toy.birds.attributes import choose, mention
 from zoo.data.toy.scenes.truth import read_truth
 
 PHRASES_MANIFEST = "toy_phrases.json"

@@ -32,8 +32,7 @@ from zoo.errors import InputError, MissingPackageError
 from zoo.files import RunFolder
 from zoo.files.decoding import check_images
 from zoo.search import Index
-from zoo.training.history import read_history
-from zoo.training.resume import Resume
+from zoo.training.resume import Resume, read_history
 
 INPUTS, SHARE = 4_000, 80  # of them one in so many by default
 SECONDS, BYTES = 10, 2**30

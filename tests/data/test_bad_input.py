@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from zoo.data import cub
-from zoo.data.loaders.cub_files import decode_caption_bytes
+from zoo.data.loaders.cub import decode_caption_bytes
 from zoo.errors import InputError
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from zoo.data import cub
-from zoo.data.loaders.cub_files import read_numbered, read_split
+from zoo.data.loaders.cub import read_numbered, read_split
 from zoo.data.records import Problems
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from zoo import data
-from zoo.data import batches, vectors
+from zoo.data import batches
 from zoo.errors import InputError
 from zoo.files.vector_files import read_column, read_vectors
 
@@ -132,6 +132,3 @@ def test_bad_input_is_one_line(files):
     refused(files, "holds Python objects .a pickle., which are refused unread", images="pickle.npy")
     outside = save("pairs.npy", np.array([[0, 0], [1, 40], [2, 2]]))
     refused(files, r"row 1 is \(1, 40\); expected rows below 40 and 40", pairs=outside)
-    lines = list(vectors.say_lengths(files / "images.npy", files / "captions.npy"))
-    assert len(lines) == 2
-    assert "the model brings every vector to length one" in lines[0]

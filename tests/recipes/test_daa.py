@@ -53,10 +53,6 @@ def test_the_model_keeps_its_term(regions):
     assert (term.weight, term.loss.temperature) == (5.0, 0.01)
 
 
-def test_the_cache_is_shared_and_kept(regions, small_sets):
-    assert len(list((small_sets / "semantics").glob("semantics-cider-*.npz"))) == 3, "of each split"
-
-
 def test_without_a_term_nothing_is_counted():
     settings = cli.parse(vse_coco.Settings, [])
     assert "semantics" not in settings.data("coco", "toy_scenes")

@@ -9,8 +9,7 @@ import tensorflow as tf
 
 import forked
 from zoo.errors import InputError
-from zoo.training.history import HistoryFile, read_history
-from zoo.training.resume import Resume
+from zoo.training.resume import HistoryFile, Resume, read_history
 
 EPOCHS = 2
 

@@ -156,17 +156,13 @@ def program(command: str) -> str:
     return sys.argv[0] if sys.argv[0].startswith("halo ") else command
 
 
-def is_interactive() -> bool:
-    """Whether standard output can draw over what it has written: a terminal or a notebook."""
-    return "ipykernel" in sys.modules or bool(sys.stdout and sys.stdout.isatty())
-
-
 def verbosity(shown: bool = True) -> int:
     """Keras' `verbose` for a progress bar: 2, one line at the end, where standard output is a file
     or a pipe, so that it holds no control characters."""
     if not shown:
         return 0
-    return 1 if is_interactive() else 2
+    can_draw_over = "ipykernel" in sys.modules or (sys.stdout and sys.stdout.isatty())
+    return 1 if can_draw_over else 2
 
 
 @contextlib.contextmanager

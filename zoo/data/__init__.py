@@ -35,7 +35,7 @@ from zoo.data.pipeline import batches, streams
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.streams import MixedStream, Stream, phase_seed
 from zoo.data.records import Loaded, Records, Skipped, features, sources
-from zoo.data.records.skipped import write_skipped
+from zoo.data.records.records import write_skipped
 from zoo.data.text import captions, prompts
 from zoo.data.text.bert_tokenizer import BertTokenizer, read_bert_tokenizer
 from zoo.data.text.captions import WordTokenizer, word_tokenizer

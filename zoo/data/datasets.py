@@ -118,8 +118,8 @@ def load_few_classes(
 def load_coco(split, root, reading=Reading()):
     """COCO by Karpathy's splits: `root` holds dataset_coco.json and the images' folders."""
     root = Path(root).expanduser()
-    names = ("dataset_coco.json", "annotations/dataset_coco.json")
-    annotations = _first(root, *names)
+    paths = [root / "dataset_coco.json", root / "annotations" / "dataset_coco.json"]
+    annotations = next((path for path in paths if path.exists()), paths[0])
     name = _karpathy(split, reading.held_out)
     records = coco.load(annotations, root, split=name, **reading.checked).records
     return reading.split(records, split)
@@ -234,11 +234,6 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
 
 def _karpathy(split, held_out):
     return {"train": "train", "validation": "val", "test": held_out}[split]
-
-
-def _first(root, *names):
-    paths = [root / name for name in names]
-    return next((path for path in paths if path.exists()), paths[0])
 
 
 LOADERS = {

@@ -4,13 +4,12 @@ from zoo.errors import lookup
 from zoo.evaluation.calibration import Answers, calibrate_run, calibrated
 from zoo.evaluation.printing import print_results, show_results
 from zoo.evaluation.probes import general_probes, make_probes, probes_of_captioned
-from zoo.evaluation.results import measure
 from zoo.evaluation.retrieval import (
     EncodedSplit,
     encode,
     evaluate,
     evaluate_folder,
-    spearman_of_matches,
+    measure,
 )
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
@@ -39,7 +38,6 @@ __all__ = [
     "probes_of_captioned",
     "resizing_of",
     "show_results",
-    "spearman_of_matches",
 ]
 
 __getattr__ = lookup(__name__)  # names of earlier versions

@@ -9,8 +9,7 @@ from zoo.confidence import Probes
 from zoo.data import datasets
 from zoo.data.records.sources import Split
 from zoo.errors import InputError
-from zoo.evaluation.results import measure_pairs
-from zoo.evaluation.retrieval import encode
+from zoo.evaluation.retrieval import encode, measure_pairs
 from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
 from zoo.models.points import POINTS_FILE

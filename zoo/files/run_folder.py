@@ -33,7 +33,7 @@ class RunFolder:
     | file | what | written |
     |---|---|---|
     | `config.json` | settings, data, command, versions and hardware | at the start |
-    | `history.csv` | one row an epoch | by `zoo.training.history.HistoryFile` |
+    | `history.csv` | one row an epoch | by `zoo.training.resume.HistoryFile` |
     | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
     | `model.keras` | the trained model | `save_model` |
     | `plots/` | figures | by the recipe |

@@ -34,12 +34,6 @@ def read_vectors(spec, what="vectors", root=None):
     return _checked_vectors(path, name, what, *_version(path))
 
 
-def lengths(array):
-    """`(shortest, longest)` vector of an array, float."""
-    norms = [np.linalg.norm(block.astype(np.float32), axis=1) for _, block in _blocks(array)]
-    return float(min(n.min() for n in norms)), float(max(n.max() for n in norms))
-
-
 def read_column(spec, root=None):
     """One value per row, numbers or texts, of any of the files, a table (`FILE:COLUMN`) or a text
     file (its lines). Raises InputError if it cannot be read."""

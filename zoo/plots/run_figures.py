@@ -117,7 +117,7 @@ def training_curves(history: Mapping[str, Sequence]) -> Figure:
     ```
 
     Args:
-        history: columns of one length, as `zoo.training.history.read_history` or Keras'
+        history: columns of one length, as `zoo.training.resume.read_history` or Keras'
             `History.history` give them. `val_NAME` is drawn with `NAME`. A column `phase` sets
             the phases apart and names them.
 

@@ -6,8 +6,6 @@ from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution, distribute, on_one_device
-from zoo.training.finishing import finish, finish_ensemble, show
-from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
     LayerwiseAdamP,
     LayerwiseAdamW,
@@ -22,8 +20,8 @@ from zoo.training.phases import (
     drop_after,
     fit,
 )
-from zoo.training.resume import Resume, fit_phase
-from zoo.training.run import Run, start
+from zoo.training.resume import HistoryFile, Resume, fit_phase, read_history
+from zoo.training.run import Run, finish, finish_ensemble, show, start
 from zoo.training.settings import RetrievalSettings, RunSettings
 from zoo.training.strategies import strategy, synchronize_batch_normalization
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best

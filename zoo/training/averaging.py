@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from zoo.layers.compat import all_layers
 
@@ -107,7 +108,7 @@ def estimate_batch_normalization(model, batches):
     try:
         for layer in layers:
             layer.momentum = 0.0  # after a call the moving statistics are those of the batch
-        forward = _compiled(model)
+        forward = tf.function(lambda batch: model(batch, training=True), reduce_retracing=True)
         for batch in batches:
             forward(batch)
             statistics = [
@@ -125,14 +126,3 @@ def estimate_batch_normalization(model, batches):
     for layer, mean, variance in zip(layers, totals[::2], totals[1::2], strict=True):
         layer.moving_mean.assign(mean / count)
         layer.moving_variance.assign(variance / count)
-
-
-def _compiled(model):
-    def forward(batch):
-        model(batch, training=True)
-
-    if keras.backend.backend() != "tensorflow":
-        return forward
-    import tensorflow as tf  # an eager pass over a deep encoder takes several times as long
-
-    return tf.function(forward, reduce_retracing=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from zoo.embeddings import Tensor
 from zoo.encoders.clip import clip_blocks
@@ -175,11 +176,7 @@ def _trainable_variables(block):
 
 def _after(variable):
     """Operations made in this context wait until the variable has been updated."""
-    if variable is None or keras.backend.backend() != "tensorflow":
-        return contextlib.nullcontext()
-    import tensorflow as tf
-
-    if tf.executing_eagerly() or tf.distribute.has_strategy():
+    if variable is None or tf.executing_eagerly() or tf.distribute.has_strategy():
         return contextlib.nullcontext()
     return tf.control_dependencies([variable.value.read_value()])
 

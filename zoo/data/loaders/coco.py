@@ -63,9 +63,9 @@ def load(
         )
     else:
         listed = coco_records(contents, problems)
-    wanted = None if ids is None else _read_ids(ids)
-    if wanted is not None:
-        listed = _keep(listed, wanted, problems)
+    if ids is not None:
+        ids = read_ids(Path(ids).expanduser()) if isinstance(ids, str | Path) else ids
+        listed = _keep(listed, set(map(int, ids)), problems)
     name = " ".join(["COCO", *([split] if split else [path.stem for path, _ in contents])])
     return gather(name, listed, images, image_size, problems, verbose=verbose)
 
@@ -75,7 +75,9 @@ def coco_records(contents, problems):
     a file has another format."""
     listed, seen = {}, set()
     for path, content in contents:
-        _check_keys(path, content, ("images", "annotations"))
+        for key in ("images", "annotations"):
+            if not isinstance(content, dict) or not isinstance(content.get(key), list):
+                raise InputError(f"{path}: expected a list {key!r}, as COCO's files have it")
         for entry in content["images"]:
             if not has_fields(entry, id=int, file_name=str):
                 problems.bad("bad entries", path, f"expected 'id' and 'file_name' in {entry!r}")
@@ -122,14 +124,3 @@ def _keep(listed, wanted, problems):
     for number in sorted(wanted - found):
         problems.missing("missing captions", f"caption {number}")
     return kept
-
-
-def _read_ids(ids):
-    is_path = isinstance(ids, str | Path)
-    return set(map(int, read_ids(Path(ids).expanduser()) if is_path else ids))
-
-
-def _check_keys(path, content, keys):
-    for key in keys:
-        if not isinstance(content, dict) or not isinstance(content.get(key), list):
-            raise InputError(f"{path}: expected a list {key!r}, as COCO's files have it")

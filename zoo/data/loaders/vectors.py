@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from zoo.data.records import Problems, Records
 from zoo.data.records.sources import Features, Split
 from zoo.errors import InputError
-from zoo.files.vector_files import lengths, located, read_column, read_vectors
+from zoo.files.vector_files import located, read_column, read_vectors
 
 SPLITS = ("train", "validation", "test")
 MOST = 5000  # images of the validation and of the test split
@@ -90,17 +90,6 @@ def load(
         caption_vectors=_source(caption_array, caption_rows),
     )
     return Split(records, _source(image_array, rows))
-
-
-def say_lengths(images, captions):
-    """Lines on vectors that are not of unit length, which models then make them."""
-    for what, spec in (("images", images), ("captions", captions)):
-        shortest, longest = lengths(read_vectors(spec, what))
-        if shortest < 0.99 or longest > 1.01:
-            yield (
-                f"{spec}: lengths from {shortest:.3g} to {longest:.3g}; the model brings every "
-                "vector to length one"
-            )
 
 
 def _source(array, rows):

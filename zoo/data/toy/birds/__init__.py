@@ -14,9 +14,9 @@ import numpy as np
 
 from zoo.data.toy import write_whole
 from zoo.data.toy.birds import attributes, truth
+from zoo.data.toy.birds.attributes import CAPTIONS_PER_IMAGE, describe
 from zoo.data.toy.birds.drawing import draw
 from zoo.data.toy.birds.truth import Truth, oracle, read_truth, true_matches
-from zoo.data.toy.birds.wording import CAPTIONS_PER_IMAGE, describe
 
 __all__ = ["Truth", "draw_again", "generate", "oracle", "read_truth", "true_matches"]
 

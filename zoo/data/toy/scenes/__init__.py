@@ -14,11 +14,12 @@ from zoo.data.toy import write_whole
 from zoo.data.toy.birds import attributes
 from zoo.data.toy.scenes import truth
 from zoo.data.toy.scenes.layouts import Scene, write_coco, write_flickr30k, write_regions
-from zoo.data.toy.scenes.scene import MAX_BIRDS, draw_scene
 from zoo.data.toy.scenes.truth import (
     CAPTIONS_PER_IMAGE,
+    MAX_BIRDS,
     SceneTruth,
     describe_scene,
+    draw_scene,
     read_truth,
     truth_matrix,
 )

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, codes
-from zoo.data.toy.scenes.scene import Bird, centre
-from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE
+from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE, Bird, centre
 
 _NOISE, _PART_LOST = 0.25, 0.25
 _OFFSETS = np.cumsum([0, *(len(values) for values in ATTRIBUTES.values())])
