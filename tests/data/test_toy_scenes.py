@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.data import coco, toy_scenes
-from zoo.data.toy.scenes import scene
+from zoo.data.toy.scenes.truth import MAX_BIRDS
 from zoo.errors import InputError
 from zoo.metrics import read_instance_labels
 
@@ -89,7 +89,7 @@ def test_relations_and_different_mentions_are_told_apart():
 
     first = sample_species(np.random.default_rng(0), 1)[0] | {"crown": "red"}
     second = first | {"crown": "blue"}
-    table = np.full((3, scene.MAX_BIRDS, len(NAMES)), -1)
+    table = np.full((3, MAX_BIRDS, len(NAMES)), -1)
     for row, birds in enumerate([(first, second), (second, first), (first,)]):
         for column, bird in enumerate(birds):
             table[row, column] = codes(bird)

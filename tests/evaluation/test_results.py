@@ -4,7 +4,7 @@ import numpy as np
 
 import synthetic_run
 from zoo import metrics
-from zoo.evaluation import printing, results
+from zoo.evaluation import printing, retrieval
 from zoo.similarities import ClosedFormSampledDistance, Wasserstein2
 
 
@@ -12,7 +12,7 @@ def test_the_first_images_are_a_gallery_of_their_own():
     """As VSE++'s code validates: the first 5,000 captions of COCO's 25,000, and their images."""
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(12, 24)) + 3 * np.repeat(np.eye(12), 2, axis=1)
-    found = results.first_images(scores, synthetic_run.records(12, 2, labels=12), 4)
+    found = retrieval.first_images(scores, synthetic_run.records(12, 2, labels=12), 4)
     truth = np.arange(4)[:, None] == np.repeat(np.arange(4), 2)
     assert found == metrics.evaluate_retrieval(scores[:4, :8], truth)
     whole = metrics.evaluate_retrieval(scores, np.arange(12)[:, None] == np.repeat(range(12), 2))
@@ -24,11 +24,11 @@ def test_each_similarity_is_measured_by_its_own_ranking(monkeypatch):
     encoded = synthetic_run.encoded(shown)
     split = SimpleNamespace(records=shown, source=None, truth="known", true_matches=None)
     asked = lambda pairs, *_: {"of": pairs.rows(0, 6)}  # noqa: E731
-    monkeypatch.setattr(results, "encode", lambda *_: encoded)
-    monkeypatch.setattr(results, "evaluate", lambda *_: {})
-    monkeypatch.setattr(results, "measure_pairs", asked)
+    monkeypatch.setattr(retrieval, "encode", lambda *_: encoded)
+    monkeypatch.setattr(retrieval, "evaluate", lambda *_: {})
+    monkeypatch.setattr(retrieval, "measure_pairs", asked)
     own, other = ClosedFormSampledDistance(), Wasserstein2()
-    found, _ = results.measure(SimpleNamespace(similarity=own), split, ("own", "wasserstein_2"))
+    found, _ = retrieval.measure(SimpleNamespace(similarity=own), split, ("own", "wasserstein_2"))
     np.testing.assert_allclose(found["of"], own(encoded.images, encoded.captions), rtol=1e-4)
     by_other = found["by_similarity"]["wasserstein_2"]["of"]
     np.testing.assert_allclose(by_other, other(encoded.images, encoded.captions), rtol=1e-4)

@@ -12,7 +12,7 @@ from zoo.data.records.features import cached
 from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
 from zoo.files import RunFolder, locked
-from zoo.training import BestEpoch, RetrievalSettings, Run, Validation, finishing, run, start
+from zoo.training import BestEpoch, RetrievalSettings, Run, Validation, run, start
 
 BIRDS = {"loader": "toy_birds", "size": 3}
 
@@ -109,8 +109,8 @@ def test_a_run_ends_with_what_it_is_and_what_was_measured(monkeypatch):
         measure=lambda reader, split, *_: ({"split": split}, "encoded"),
         calibrate_run=lambda *args, **more: given.append((*args, more)) or "confidence",
     )
-    monkeypatch.setattr(finishing, "evaluation", evaluation)
-    monkeypatch.setattr(finishing, "show_results", lambda _: None)
+    monkeypatch.setattr(run, "evaluation", evaluation)
+    monkeypatch.setattr(run, "show_results", lambda _: None)
     best = {"phase": "training", "epoch": 2, "value": 3.0}
     folder = SimpleNamespace(
         save_model=lambda _: None, history_path=Path("none"), finish=told.append, path="run"
@@ -120,7 +120,7 @@ def test_a_run_ends_with_what_it_is_and_what_was_measured(monkeypatch):
         locked=contextlib.nullcontext, trained=lambda: ("model", best), folder=folder,
         reader=lambda _: "reader", test="test", validation="validation", train="train", left_out=0,
     )  # fmt: skip
-    assert finishing.finish(one) == told[0]
+    assert run.finish(one) == told[0]
     assert told[0] == {
         "split": "test", "left_out": 0, "best_epoch": best, "confidence": "confidence"
     }  # fmt: skip
