@@ -154,11 +154,7 @@ def build(settings, train):
 
 
 def pfe(settings):
-    """Variances over the frozen points of a finished run, which read no more than the points do.
-
-    Raises:
-        InputError: if that run has other data.
-    """
+    """Variances over the frozen points of a finished run; InputError if it has other data."""
     points = RunFolder.existing(settings.points)
     found, own = (
         {name: value for name, value in run.data.items() if name != "semantics"}

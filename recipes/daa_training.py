@@ -142,13 +142,7 @@ def _captions(settings, records):
 
 
 def train(settings, data, pairs):
-    """Builds, fits and evaluates.
-
-    Args:
-        settings: `DAASettings`.
-        data: what is read, a description for `zoo.data.open`.
-        pairs: function of `zoo.data.batches` that makes the batches.
-    """
+    """Builds, fits on the batches of `pairs`, a function of `zoo.data.batches`, and evaluates."""
     require("keras_hub", extra="text")  # for BERT, before the data are read
     run = training.start(settings, data)
     if run.finished:

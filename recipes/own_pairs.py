@@ -154,11 +154,8 @@ def data(settings):
 
 
 def over(settings):
-    """The settings with pictures as `--model` is shown them, and its points.
-
-    Raises:
-        InputError: if there is no such model, or it is not of pictures, words and points.
-    """
+    """The settings with pictures as `--model` is shown them, and its points. Raises InputError if
+    there is no such model, or it is not of pictures, words and points."""
     tower = Tower(settings.model, "images", settings.batch_size)
     tower.expect("pictures")
     Tower(tower.model, "captions").expect("texts")
@@ -178,8 +175,7 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
     """Stores the vectors of both networks, fits points, then variances, and evaluates.
 
     Args:
-        settings: see `Settings`.
-        data: what is read, a description for `zoo.data.open`.
+        settings, data: see `Settings` and `data`.
         prepare: function of the run that may replace its splits, once they hold vectors.
         networks: function of the settings in place of `own_networks`.
         points: a trained model of points, whose variances alone are learnt; None trains them too.
@@ -237,12 +233,8 @@ def build(settings, photos, sentences, tokenizer):
 
 
 def own_networks(settings):
-    """The preset if both its networks are taken, else None; the frozen network of pictures, that
-    of captions, and the tokenizer.
-
-    Raises:
-        InputError: if weights are not there, or the preset reads captions of another length.
-    """
+    """The preset if both its networks are taken, else None; the frozen network of pictures, that of
+    captions, and the tokenizer. Raises InputError if weights are absent or of another size."""
     preset = None
     packaged = settings.image_weights is None and settings.backbone is None
     is_there = own_pairs_start.PRESET in models.list_presets()

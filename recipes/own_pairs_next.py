@@ -7,12 +7,7 @@ FEW_IMAGES = 50
 
 
 def lines(results, run):
-    """The verdicts, and the next commands.
-
-    Args:
-        results: of the run, as metrics.json has them.
-        run: its folder.
-    """
+    """The verdicts, and the next commands, by the results of a run and its folder."""
     yield from verdicts(results)
     yield ""
     yield from next_commands(run)

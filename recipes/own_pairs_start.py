@@ -13,11 +13,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the maps learnt here, the rest is the
 
 
 def packaged(settings):
-    """The preset, whose networks are taken.
-
-    Raises:
-        InputError: if it is not there, or made for other sizes.
-    """
+    """The preset, whose networks are taken. Raises InputError if it is absent or of other sizes."""
     if PRESET not in models.list_presets():
         raise InputError(
             f"the preset {PRESET!r} is not packaged here; give --text-weights a folder with a "

@@ -119,10 +119,9 @@ def main(argv=None):
     run = training.start(settings, data)
     if run.finished:
         return training.show(run)
-    method = own_vectors_methods.METHODS[settings.method]
     with run.replicas():
-        run.model = method.build(settings, run.train)
-        if method.is_trained:
+        run.model = own_vectors_methods.METHODS[settings.method](settings, run.train)
+        if settings.method != "none":
             fit(settings, run)
     return training.finish(
         run,

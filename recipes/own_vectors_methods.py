@@ -1,8 +1,5 @@
 """The methods of `own_vectors.py`: what becomes of two arrays of vectors."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from zoo import encoders, models, similarities
 from zoo.errors import InputError
 
@@ -10,18 +7,6 @@ import numpy as np
 
 POSITIONS = 4  # local features that the slots of a set choose among
 FIRST_SPREAD = 0.01  # of the linear map to log σ², beside its usual start
-
-
-class Method(NamedTuple):
-    """A way to make a model of vectors.
-
-    Attributes:
-        build: function `(settings, train split) -> DualEncoder`.
-        is_trained: whether the model is then fitted by its own loss.
-    """
-
-    build: Callable
-    is_trained: bool = True
 
 
 def as_they_are(settings, train):
@@ -62,13 +47,14 @@ def dive(settings, train):
     )
 
 
+# Functions `(settings, train split) -> DualEncoder`; "none" is not trained.
 METHODS = {
-    "none": Method(as_they_are, is_trained=False),
-    "pfe": Method(pfe),
-    "infonce": Method(infonce),
-    "pcmepp": Method(pcmepp),
-    "gaussian": Method(gaussian),
-    "dive": Method(dive),
+    "none": as_they_are,
+    "pfe": pfe,
+    "infonce": infonce,
+    "pcmepp": pcmepp,
+    "gaussian": gaussian,
+    "dive": dive,
 }
 
 
@@ -78,11 +64,8 @@ def widths(train):
 
 
 def same_width(settings, train):
-    """The one width of both sides, for methods that train no projection.
-
-    Raises:
-        InputError: if they differ.
-    """
+    """The one width of both sides, for methods that train no projection. Raises InputError if they
+    differ."""
     image_dim, caption_dim = widths(train)
     if image_dim != caption_dim:
         raise InputError(

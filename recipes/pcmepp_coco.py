@@ -43,15 +43,8 @@ def data(settings):
 
 
 def train(settings, data, prepare=lambda run: None, measure_more=None, make=None):
-    """Builds, fits and evaluates.
-
-    Args:
-        settings: PCME++'s.
-        data: what is read, a description for `zoo.data.open`.
-        make: function `(settings, train) -> DualEncoder`, in place of `build`.
-        prepare: function of the run that may replace its splits.
-        measure_more: function `(run, model) -> dict` of further results.
-    """
+    """Builds, by `make(settings, train)` in place of `build`, fits and evaluates; `prepare(run)`
+    may replace splits, and `measure_more(run, model)` is a dict of further results."""
     # The weights of the last epochs are averaged, so there is no best one to choose.
     run = training.start(settings, data, "last" if settings.averaged_epochs else None)
     if run.finished:
@@ -208,10 +201,7 @@ def averaging(settings, stream):
 
 def means_alone(settings, model):
     """What CLIP's weights bring: means that rank better than chance before there is a variance.
-
-    Returns:
-        The model of the means, which shares `model`'s towers, and the layers of the variances.
-    """
+    Returns the model of the means, which shares `model`'s towers, and the variances' layers."""
     towers = model.image_encoder, model.caption_encoder
     if isinstance(model.loss, losses.TripletRanking):  # hardest negatives would collapse here
         sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")

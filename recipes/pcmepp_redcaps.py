@@ -175,12 +175,8 @@ def sum_of_deviations(captions):
 
 
 def prompt_scores(model, test, sentences, prompt_mean):
-    """Every image with every class that is there, by its 1, 2, … most certain prompts.
-
-    Returns:
-        `(images, classes, prompts)` scores, whether there are uncertainties that order the
-        prompts, and the images' columns.
-    """
+    """Every image with every class that is there, by its 1, 2, … most certain prompts: `(images,
+    classes, prompts)` scores, whether uncertainties order the prompts, and the images' columns."""
     records = test.records
     present, labels = np.unique(records.image_labels, return_inverse=True)
     prompts = class_prompts([records.class_names[label] for label in present], sentences)

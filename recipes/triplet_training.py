@@ -193,26 +193,16 @@ def captioned(settings, model):
 
 def data(settings, loader):
     """What is read: pictures by a loader of `zoo.data.LOADERS`, or regions."""
-    if settings.features == "regions":
-        return settings.data("regions", "toy_scenes", **toy_layout(settings, "regions"))
     shown = settings.pictures()
-    return settings.data(loader, "toy_scenes", **shown, **toy_layout(settings, loader))
-
-
-def toy_layout(settings, layout):
-    return {} if settings.data_dir else {"layout": layout}
+    if settings.features == "regions":
+        loader, shown = "regions", {}
+    layout = {} if settings.data_dir else {"layout": loader}
+    return settings.data(loader, "toy_scenes", **shown, **layout)
 
 
 def train(settings, loader, build, prepare=lambda settings, model: model):
-    """Builds, fits and evaluates.
-
-    Args:
-        settings: a `TripletSettings`.
-        loader: of the pictures, a name of `zoo.data.LOADERS`.
-        build: function `(settings, train) -> DualEncoder`.
-        prepare: function of the settings and the model that gives the model to fit in its place,
-            with the same weights.
-    """
+    """Builds, by `build(settings, train)`, fits and evaluates; `loader` is of the pictures, and
+    `prepare(settings, model)` gives the model to fit, which shares the weights."""
     run = training.start(settings, data(settings, loader))
     if run.finished:
         return training.show(run)

@@ -114,7 +114,7 @@ def test_the_zoos_own_copy_of_the_division_is_the_published_one(shared_data, tmp
         for number, (_, path) in read_numbered(root / "images.txt").items()
     }
     for split in cub.SPLITS:
-        theirs, in_theirs = read_split(root, None, split, names, images, Problems())
-        ours, in_ours = read_split(tmp_path, None, split, names, images, Problems())
+        theirs, in_theirs = read_split(root, split, names, images, Problems())
+        ours, in_ours = read_split(tmp_path, split, names, images, Problems())
         assert ours == theirs
         assert [in_ours(number) for number in images] == [in_theirs(number) for number in images]

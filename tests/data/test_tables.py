@@ -72,14 +72,6 @@ def _splits(root, **options):
     return [own_pairs.load_split(root, name, **options) for name in ("train", "validation", "test")]
 
 
-def test_a_second_table_is_said(album, capsys):
-    _write(album / "pairs.tsv", _rows())
-    _write(album / "pairs.csv", _rows(), ",")
-    train = own_pairs.load_split(album, "train")
-    assert "1 other tables" in capsys.readouterr().out
-    assert [item.where for item in train.skipped] == [str(album / "pairs.tsv")]
-
-
 BROKEN = [
     (b'03.jpg,"never\n', "quote"),
     (b"03.jpg,caf\xe9\n", "UTF-8"),

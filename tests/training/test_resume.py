@@ -115,7 +115,7 @@ def test_only_the_last_checkpoints_stay_and_a_damaged_one_is_passed_over(tmp_pat
     model = make_model()
     model.compile("adam", "mse")
     model.optimizer.build(model.trainable_variables)
-    resume = Resume(tmp_path, "train", keep=2)
+    resume = Resume(tmp_path, "train")
     resume.set_model(model)
     for epoch in range(1, 5):
         model.layers[-1].bias.assign(np.full(4, epoch))

@@ -7,11 +7,7 @@ Rooms, each of which imports the ones before it:
     pipeline  what training does to pictures and words; batches for training and for encoding
     loaders   one file for each data set, from its files to records
     toy       drawn data sets with the truth about ambiguity
-
-In the hall: `datasets`, the loaders that `open` knows. `zoo.files` reads files below the models,
-whose towers read too.
-
-What is public is here: `zoo.data.cub.load`, `zoo.data.toy_birds.generate`.
+    datasets  the loaders that `open` knows
 """
 
 from zoo.data import datasets

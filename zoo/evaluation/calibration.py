@@ -205,14 +205,13 @@ def calibrate_run(
         model: the `DualEncoder`.
         validation, test: the `zoo.data.Split`s. The probes are pairs of the validation split.
         encoded: the `EncodedSplit` of the test split.
-        train: the `Split` of training, so that the probes know what the model has seen, see
-            `zoo.evaluation.known`; without it they decline no strange vector.
+        train: that of training; without it the probes decline no strange vector.
         seed: of the queries that are drawn.
         whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Returns:
-        A dict by direction: the result of `measure` on the test split, with `declined_as_unknown`,
-        the share of its queries that the model is said not to know; or `why_not`, a sentence.
+        A dict by direction: `measure` of the test split, with `declined_as_unknown`, the share of
+        queries that the model is said not to know; or `why_not`, a sentence.
     """
     folder.written.remove([folder.probes_path.name])  # of an attempt that was stopped
     folder.written.claim(folder.probes_path.name)

@@ -1,6 +1,5 @@
 """What a model has seen in training, so that a question that it does not know is declined."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ from zoo.confidence import KnownQueries
 from zoo.confidence.known import LEAST, SeenTexts
 from zoo.confidence.words import unknown_words
 from zoo.data.records.features import pooled_vectors
-from zoo.data.records.sources import Split
 from zoo.data.text.captions import WordTokenizer, token_ids
-from zoo.embeddings import Embedding
 from zoo.embeddings.arrays import centres, coordinates
 from zoo.evaluation.phrases import made_up, phrases
 from zoo.evaluation.retrieval import EncodedSplit
@@ -23,13 +20,7 @@ HELD_OUT = 2000  # queries of the validation split
 TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 
-def known_queries(
-    model: DualEncoder,
-    train: Split,
-    held_out: EncodedSplit,
-    seed: int = 0,
-    whole: DualEncoder | None = None,
-) -> dict[str, KnownQueries]:
+def known_queries(model, train, held_out, seed=0, whole=None):
     """What is usual of queries, images and captions. Returns a dict from `"i2t"` and `"t2i"` to
     `zoo.confidence.KnownQueries`; a direction with fewer than 99 held-out queries is left out."""
     rng = np.random.default_rng(seed)
@@ -76,14 +67,7 @@ def spells_words(model: DualEncoder) -> bool:
     return not isinstance(tokenizer, WordTokenizer) and tokenizer.word_ids.end is not None
 
 
-def known_texts(
-    encode: Callable[[np.ndarray], Embedding],
-    tokenizer: Any,
-    captions: Sequence[str],
-    held_out: Sequence[str],
-    seed: int = 0,
-    most: int = TEXTS,
-) -> KnownQueries:
+def known_texts(encode, tokenizer, captions, held_out, seed=0, most=TEXTS):
     """What is usual of texts that a tokenizer spells out of pieces, see `SeenTexts`."""
     rng = np.random.default_rng(seed)
 
@@ -115,9 +99,7 @@ def facts_of_split(model: DualEncoder, encoded: EncodedSplit, direction: str) ->
     return query_facts(model, encoded.captions, encoded.records.captions)
 
 
-def query_facts(
-    model: DualEncoder, embeddings: Embedding, texts: Sequence[str] | None = None
-) -> dict[str, Any]:
+def query_facts(model, embeddings, texts=None):
     """What `KnownQueries` asks of queries: `known.declined(**query_facts(model, asked, texts))`.
     Texts are those of the captions, None of pictures."""
     words = unknown = None

@@ -34,9 +34,7 @@ def nouns_of(captions: Sequence[str]) -> set[str]:
     }
 
 
-def short_questions(
-    captions: Sequence[str], rng: np.random.Generator, each: int, nouns: set[str] | None = None
-) -> list[str]:
+def short_questions(captions, rng, each, nouns=None):
     """Questions of one to three content words, cut out of captions so that a noun ends them."""
     found, nouns = {}, nouns_of(captions) if nouns is None else nouns
     for count in range(1, MOST_WORDS + 1):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from zoo.confidence.calibrate import ELSEWHERE
 from zoo.confidence.confidence import LEAST as LEAST_PROBES
 from zoo.confidence.probes import MOST, contents_hash
 from zoo.confidence.words import packaged_bank, stems, unknown_words
-from zoo.data.loaders.own_pairs import Captioned as Folder
 from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
 from zoo.embeddings.arrays import centres
@@ -203,9 +202,7 @@ def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes
     return dataclasses.replace(probes, fits=fits, general=np.ones(len(owners), bool))
 
 
-def with_own(
-    model: Any, found: Folder, before: Probes | None, towers: dict[str, Tower] | None = None
-) -> Probes:
+def with_own(model, found, before, towers=None):
     """Probes by a user's captioned photos. Raises InputError if a photo cannot be read, or the
     model reads no pictures or no texts."""
     given = model, found.photos, found.captions, found.caption_image, "your own photos", towers
@@ -238,9 +235,7 @@ def bank_of_training(model: DualEncoder, train: Split | None, seed: int = 0) -> 
     return Bank.of(*means, np.asarray(some.caption_image), texts)
 
 
-def captioned_of(
-    encoded: EncodedSplit, split: Split, similarity: Callable, model: DualEncoder, probes: Probes
-) -> Captioned | None:
+def captioned_of(encoded, split, similarity, model, probes):
     """What a split that training has not seen teaches of other items than the wanted one."""
     records = encoded.records
     enough = records.num_images >= LEAST

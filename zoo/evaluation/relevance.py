@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import resources
 
 import numpy as np
@@ -26,14 +26,7 @@ def oracle() -> dict[str, dict[str, float]]:
     return json.loads(text)["weights"]
 
 
-def relevance(
-    sentences: np.ndarray,
-    rows: np.ndarray,
-    owners: np.ndarray,
-    num_images: int,
-    scores: np.ndarray | None = None,
-    scale: tuple[float, float] | None = None,
-) -> np.ndarray:
+def relevance(sentences, rows, owners, num_images, scores=None, scale=None):
     """How likely each image fits each question, `(Q, N)`: a logistic regression, fitted to people's
     judgments, of the greatest, second and mean cosine of the question and the image's captions, and
     of the model's `scores` `(Q, N)`. `sentences` are vectors of all captions, then of questions
@@ -56,14 +49,7 @@ def relevance(
     return found
 
 
-def relevance_of_words(
-    texts: Sequence[str],
-    held: Sequence[set[str]],
-    captions: tuple[np.ndarray, np.ndarray],
-    questions: np.ndarray,
-    scores: np.ndarray,
-    scale: tuple[float, float],
-) -> tuple[np.ndarray, np.ndarray]:
+def relevance_of_words(texts, held, captions, questions, scores, scale):
     """What fits short questions, which are no image's captions. Returns `(holds, fit)`, `(Q, N)`
     booleans and `(Q, N)` in [0, 1]."""
     vectors, owners = captions
@@ -74,9 +60,7 @@ def relevance_of_words(
     return holds, np.where(holds, 1.0, told)
 
 
-def caption_features(
-    sentences: np.ndarray, rows: np.ndarray, owners: np.ndarray, num_images: int
-) -> Iterator[tuple[int, np.ndarray]]:
+def caption_features(sentences, rows, owners, num_images):
     """What the oracle reads of captions, `(start, (3, q, N))` of q questions from the start-th. The
     `COLUMNS`: the greatest, the second and the mean cosine. Arguments as of `relevance`."""
     vectors = unit(np.asarray(sentences, np.float32))
@@ -99,7 +83,7 @@ def caption_features(
         yield start, np.stack([best[..., -1], second, mean])
 
 
-def score_scale(scores: np.ndarray, own: np.ndarray) -> tuple[float, float]:
+def score_scale(scores, own):
     """The means of a model's scores `(Q, N)` over pairs of strangers and over own pairs."""
     return float(scores[~own].mean()), float(scores[own].mean())
 

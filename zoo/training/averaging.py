@@ -38,8 +38,6 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
 
     def __init__(self, start_epoch: int, batches: Callable | None = None):
         super().__init__()
-        if start_epoch < 0:
-            raise ValueError(f"`start_epoch` must not be negative; received {start_epoch}")
         self.start_epoch = start_epoch
         self.batches = batches
         self.count = 0
@@ -50,11 +48,6 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
             raise ValueError(
                 "`batches` must be given, since the model has BatchNorm layers in training; "
                 "received None"
-            )
-        if self.count and len(self.averages) != len(self.model.trainable_variables):
-            raise ValueError(
-                f"the averages are of {len(self.averages)} weights, the model has "
-                f"{len(self.model.trainable_variables)}; use one callback for one `fit`"
             )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:

@@ -23,13 +23,12 @@ class LayerwiseRates:
     ```
 
     The factor scales the *learning rate* of `update_step`, and with it the decoupled weight decay,
-    as parameter groups do elsewhere: Adam divides by the gradient's own size. Clipping by global
-    norm stays that of one optimizer, which a `keras.optimizers.MultiOptimizer` would change.
+    as parameter groups do elsewhere; clipping by global norm stays that of one optimizer, which a
+    `keras.optimizers.MultiOptimizer` would change.
 
     Args:
-        rates: a dict from variable paths to factors, 1 for what it does not name, as
-            `rates_by_depth` returns; or a list with one factor for each trainable variable in
-            order, which a built optimizer saves: paths may change on loading.
+        rates: a dict from variable paths to factors, 1 for what it does not name; or a list with
+            one for each trainable variable in order, which a built optimizer saves.
         *args, **kwargs: those of the optimizer.
 
     Raises:

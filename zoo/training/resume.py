@@ -23,14 +23,16 @@ from zoo.files.written import Written
 from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution
 
+KEPT = 2  # checkpoints of a phase: the disk may damage the last
+
 
 class Resume(keras.callbacks.Callback):
     """Writes the whole state of training after every epoch, and restores it.
 
     One checkpoint is one file, `{phase}-{epoch:05d}.npz`: every variable of the model (with
     BatchNorm statistics and the states of seed generators), every variable of the optimizer, and
-    the state of `stateful_callbacks`. `keras.callbacks.BackupAndRestore` leaves out the seed
-    generators, so dropout and sampling would repeat their first epoch after a restart.
+    the state of `stateful_callbacks`; the last two are kept. `keras.callbacks.BackupAndRestore`
+    leaves out the seed generators, so dropout would repeat its first epoch after a restart.
 
     ```python
     for phase in (warm_up, fine_tuning):
@@ -47,7 +49,6 @@ class Resume(keras.callbacks.Callback):
     Args:
         folder: where the checkpoints lie, `RunFolder.checkpoints`.
         phase: name of the phase, letters, digits and `_`. Each has its own checkpoints.
-        keep: how many checkpoints to keep; the second last serves when the disk damages the last.
         stateful_callbacks: callbacks by name with `get_state() -> dict of arrays` and
             `set_state(dict)`, such as `StochasticWeightAveraging`.
         writes: whether to write; of several workers the chief alone does.
@@ -57,16 +58,12 @@ class Resume(keras.callbacks.Callback):
         self,
         folder: str | os.PathLike,
         phase: str = "train",
-        keep: int = 2,
         stateful_callbacks: dict[str, Any] | None = None,
         writes: bool = True,
     ):
         super().__init__()
-        if not re.fullmatch(r"\w+", phase):
-            raise ValueError(f"`phase` must be letters, digits and `_`; received {phase!r}")
         self.folder = Path(folder)
         self.phase = phase
-        self.keep = keep
         self.stateful_callbacks = dict(stateful_callbacks or {})
         self.writes = writes
 
@@ -126,7 +123,7 @@ class Resume(keras.callbacks.Callback):
         written.claim(path.name)
         with atomic(path) as temporary:
             np.savez(temporary, **state)
-        written.remove(path.name for _, path in self.checkpoints()[self.keep :])
+        written.remove(path.name for _, path in self.checkpoints()[KEPT:])
 
     def _apply(self, model, state, path):
         if not model.optimizer.built:
@@ -190,11 +187,9 @@ def fit_phase(
     Args:
         folder: the `RunFolder`.
         model: built and compiled for this phase.
-        phase: its name, letters, digits and `_`.
+        phase, epochs, steps: its name, letters, digits and `_`; its epochs, and batches of each.
         stream: function from the number of the first step to an endless `tf.data.Dataset` of
             global batches from that step on, see `zoo.training.distribute`.
-        epochs: of this phase; 0 leaves it out.
-        steps: batches an epoch.
         callbacks: further ones; what they add to the logs is in the history.
         stateful_callbacks: callbacks by name whose state goes into the checkpoints.
         execution: on which replicas, and how compiled; None for one device.

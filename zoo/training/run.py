@@ -192,17 +192,9 @@ class Run:
         stateful_callbacks: dict[str, Any] | None = None,
         validation: Any = None,
     ) -> None:
-        """Fits a compiled model for some epochs; see `fit_phase`. After each epoch retrieval on the
-        validation split is in the logs, and the weights of the best epoch are kept.
-
-        Args:
-            model: `self.model`, or a part of it that shares its weights.
-            phase: name of the phase.
-            stream: a `zoo.data.Stream`.
-            epochs: of this phase; 0 leaves it out.
-            callbacks, stateful_callbacks: see `fit_phase`.
-            validation: the validation split as `model` reads its images; default: as it is.
-        """
+        """Fits a compiled model, `self.model` or a part that shares its weights, for some epochs of
+        a `zoo.data.Stream`; see `fit_phase`. After each epoch retrieval on the validation split, as
+        `model` reads it, is in the logs, and the weights of the best epoch are kept."""
         if (size := getattr(stream, "size", None)) is not None:  # the split may have fewer rows
             self.execution.check_batch(size)
         check_rankings(self.model, self.rankings)
@@ -288,12 +280,8 @@ def finish_ensemble(
     annotations_dir: str | os.PathLike | None = None,
     instances: Any = None,
 ) -> dict[str, Any]:
-    """Evaluates the mean similarity of finished runs once, and prints the results.
-
-    Args:
-        folder: the `RunFolder` to write; its `data` say what to evaluate on.
-        runs: folders of the finished runs.
-        annotations_dir, instances: see `zoo.evaluation.measure`.
+    """Evaluates the mean similarity of finished `runs` once, and prints the results. `folder` is
+    the `RunFolder` to write, whose `data` say what to evaluate on; the rest as of `finish`.
 
     Raises:
         InputError: if a folder holds no run with a model, or, before anything is encoded, the test

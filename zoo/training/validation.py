@@ -65,19 +65,17 @@ def measure(records):
 
 
 class BestEpoch(keras.callbacks.Callback):
-    """Keeps the weights of the epoch with the best validation, through every phase and restart.
+    """Keeps the weights of the epoch with the best validation, through every phase and restart, in
+    `best.npz`. Put it behind `Validation` in the list.
 
     ```python
     callbacks = [zoo.training.Validation(split), zoo.training.BestEpoch(folder, model, "training")]
     model.fit(batches, epochs=3, callbacks=callbacks)
     ```
 
-    The file `best.npz` holds every variable of the whole model. An epoch that a restart runs again
-    is not better than itself. Put it behind `Validation` in the list.
-
     Args:
         folder: where the file lies, `RunFolder.checkpoints`.
-        model: the whole model. The one that is fitted may be a part of it that shares its weights.
+        model: the whole model; the one that is fitted may be a part of it.
         phase: name of the phase.
         writes: whether to write; of several workers the chief alone does.
     """

@@ -5,7 +5,7 @@ import os
 import re
 import tarfile
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
@@ -21,7 +21,6 @@ def load(
     captions: str | os.PathLike | None = None,
     split: str = "trainval",
     image_size: int = 224,
-    splits: Any = None,
     skip_bad: bool = False,
     verbose: bool = True,
 ) -> Loaded:
@@ -35,10 +34,9 @@ def load(
         split: after Xian et al. (CVPR 2017), as in PCME. `"trainval"`: the 150 classes to train
             on, without the images of `"seen_test"`; `"test"`: the 50 unseen classes;
             `"seen_test"`: held-out images of the training classes; `"train1"` … `"train3"` and
-            `"val1"` … `"val3"`: three divisions of the 150 into 100 and 50.
+            `"val1"` … `"val3"`: three divisions of the 150 into 100 and 50. By `splits_pcme_xian`
+            in `root`, else by the division of the real set, which the zoo has.
         image_size: height and width of the images in the dataset.
-        splits: a folder with `trainvalclasses.txt` and so on. By default `splits_pcme_xian` in
-            `root`, else the division of the real set, which the zoo has.
         skip_bad: leave out what is bad, and count it, instead of raising.
         verbose: print one line with the counts.
 
@@ -60,7 +58,7 @@ def load(
     problems = Problems(skip_bad)
     class_names = _read_classes(root)
     images = _read_images(root, class_names, problems)
-    chosen, in_split = read_split(root, splits, split, class_names, images, problems)
+    chosen, in_split = read_split(root, split, class_names, images, problems)
     kept = _readable(root, class_names, images, in_split, chosen, problems)
     texts, recoded = _read_captions(root, captions, images, kept, problems)
     kept = [number for number in kept if number in texts]
@@ -159,13 +157,13 @@ _FILES = {
 SPLITS = tuple(_FILES)
 
 
-def read_split(root, folder, split, class_names, images, problems):
+def read_split(root, split, class_names, images, problems):
     """The labels of a split's classes, and a function that says of an image number of these classes
     whether it belongs to the split."""
-    if folder is None and not (root / _FOLDER).is_dir():
+    if not (root / _FOLDER).is_dir():
         labels, seen = _published(root, split, class_names, images)
     else:
-        folder = existing_folder(root / _FOLDER if folder is None else folder, "splits folder")
+        folder = root / _FOLDER
         known = {name: label for label, name in enumerate(class_names)}
         labels = _listed(folder / _FILES[split], known, "class", problems)
         known = {name: number for number, (name, _) in images.items()}

@@ -178,12 +178,7 @@ class Layout(NamedTuple):
     rows: Callable[[Problems], Iterator[Row]]
 
 
-def recognised(
-    path: str | os.PathLike,
-    images: str | os.PathLike | None = None,
-    columns: tuple[str, str] = ("image", "caption"),
-    separator: str | None = None,
-) -> Layout:
+def recognised(path, images=None, columns=("image", "caption"), separator=None):
     """The layout of a folder, or of a table in it; `images` None finds the folder of the first
     pictures. Raises InputError if there is nothing at `path`, or it has none of these layouts."""
     path = Path(path).expanduser()
@@ -194,12 +189,6 @@ def recognised(
     what, rows = _reader(source, path, columns, separator)
     folder = images or _photo_folder(source, path, rows)
     return Layout(what, source, folder, lambda told: rows(told, folder))
-
-
-def other_tables(path: Path) -> list[Path]:
-    """Tables of `TABLES` in a folder beside the one that is read."""
-    found = [path / name for name in TABLES if (path / name).exists()] if path.is_dir() else []
-    return found[1:]
 
 
 def _existing(images):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data.loaders.gather import Record, gather
-from zoo.data.loaders.layouts import other_tables, recognised
+from zoo.data.loaders.layouts import recognised
 from zoo.data.records import Loaded, Problems, Records
 from zoo.errors import InputError
 from zoo.files.text_files import name_on_disk
@@ -198,8 +198,6 @@ def load_split(
     problems = Problems(skip_bad)
     layout = recognised(root, images, (image_column, caption_column), separator)
     source, folder = layout.source, layout.images
-    for other in other_tables(root):
-        problems.missing("other tables", other, f"{source.name} is read")
     listed, splits = read_layout(layout, problems, caption_column)
     if split == "train":  # once for all splits
         count = sum(len(record.captions) for record in listed)

@@ -31,15 +31,6 @@ class RandomCrop:
     # Of the height, and the same of the width: VSE∞ and PCME++ take (0.6, 1.0).
     sides: tuple[float, float] | None = None
 
-    def __post_init__(self):
-        if (self.area is None) == (self.sides is None):
-            raise ValueError(
-                f"one of `area` and `sides` must be given; received {self.area} and {self.sides}"
-            )
-        low, high = self.area or self.sides
-        if not 0 < low <= high <= 1:
-            raise ValueError(f"a range of shares must be within (0, 1]; received {(low, high)}")
-
     def draws(self, seed, rows, shard=(0, 1)):
         """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`; seed and shard as of
         `seeding.uniform`."""
@@ -136,8 +127,7 @@ class Augmentation:
             own `mode`; None: what the source shows.
         flip: mirror half of the pictures.
         cutout: probability that a picture (or feature map) loses a rectangle.
-        word_dropping: probability that a word is lost.
-        word_dropping_mode: how: `"mask"`, `"random"` or `"delete"`.
+        word_dropping: probability that a word becomes unknown.
         word_deleting: share of the words of a caption that are deleted besides, rounded down, as
             in PCME's released code.
     """
@@ -146,7 +136,6 @@ class Augmentation:
     flip: bool = False
     cutout: float = 0.0
     word_dropping: float = 0.0
-    word_dropping_mode: str = "mask"
     word_deleting: float = 0.0
 
     def on_images(
@@ -168,8 +157,7 @@ class Augmentation:
     ) -> Tensor:
         """The ids with some words lost; `words` are the tokenizer's `word_ids`."""
         if self.word_dropping:
-            mode = self.word_dropping_mode
-            ids = drop_words(ids, self.word_dropping, seed, mode, words, shard)
+            ids = drop_words(ids, self.word_dropping, seed, "mask", words, shard)
         if self.word_deleting:
             ids = delete_words(ids, self.word_deleting, seed, words, shard)
         return ids

@@ -17,7 +17,6 @@ from zoo.files.text_files import read_lines
 
 PADDING_ID, UNKNOWN_ID = 0, 1
 _DROP, _WORD, _DELETE = 11, 12, 13
-_MODES = ("mask", "random", "delete")
 
 
 class WordIds(NamedTuple):
@@ -155,11 +154,9 @@ def read_glove(
     zero, and the fraction of the vocabulary that was found.
 
     Args:
-        path: lines of `word number number …`, as GloVe and word2vec's text form have them (a
-            first line with the counts is passed over).
-        tokenizer: whose words.
-        seed: of the rows of absent words: normal, with the mean and the standard deviation of the
-            vectors that were found.
+        path: lines of `word number number …`, as GloVe and word2vec's text form have them.
+        tokenizer: whose words; absent ones are normal, drawn by `seed`, with the mean and the
+            standard deviation of the vectors that were found.
 
     Raises:
         InputError: if a line has another number of values, or one that is no number, or no word
@@ -194,14 +191,7 @@ def read_glove(
     return matrix.astype(np.float32), len(found) / len(words)
 
 
-def drop_words(
-    ids: Tensor,
-    rate: float,
-    seed: Tensor,
-    mode: str = "mask",
-    words: WordIds | None = None,
-    shard: tuple[int, int] = (0, 1),
-) -> tf.Tensor:
+def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
     """Word dropping: loses each word with some probability.
 
     Args:
@@ -213,13 +203,9 @@ def drop_words(
         words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
         shard: see `seeding.uniform`.
 
-    Raises:
-        ValueError: if the mode is unknown, or `"random"` comes without `words.end`.
 
     Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) table B.1.
     """
-    if mode not in _MODES:
-        raise ValueError(f"`mode` must be one of {_MODES}; received {mode!r}")
     words = words or WordIds()
     rows, length = ids.shape
     is_word = _is_word(ids, words)
@@ -227,8 +213,6 @@ def drop_words(
     if mode == "mask":
         return tf.where(lost, words.unknown, ids)
     if mode == "random":
-        if words.end is None:
-            raise ValueError("`words.end` must be given for the mode 'random'")
         draws = uniform(seed, _WORD, rows, length, shard) * float(words.end - words.first)
         return tf.where(lost, words.first + tf.cast(draws, ids.dtype), ids)
     all_lost = tf.reduce_all(lost | ~is_word, axis=1, keepdims=True)
@@ -236,13 +220,7 @@ def drop_words(
     return _without(ids, lost & ~(all_lost & first))
 
 
-def delete_words(
-    ids: Tensor,
-    share: float,
-    seed: Tensor,
-    words: WordIds | None = None,
-    shard: tuple[int, int] = (0, 1),
-) -> tf.Tensor:
+def delete_words(ids, share, seed, words=None, shard=(0, 1)):
     """Deletes int(share · L) random ones of the L words of each caption; the rest moves up. The
     arguments are as for `drop_words`."""
     is_word = _is_word(ids, words or WordIds())

@@ -65,18 +65,8 @@ def generate(
         The folder, a `pathlib.Path`.
 
     Raises:
-        ValueError: if a size is too small.
         InputError: if the folder holds anything else; it is left as it is.
     """
-    for name, value, least in (
-        ("num_images", num_images, 10),
-        ("num_species", num_species, 2),
-        ("image_size", image_size, 32),
-        ("num_regions", num_regions, 2 * MAX_BIRDS),
-        ("region_dim", region_dim, 1),
-    ):
-        if value < least:
-            raise ValueError(f"`{name}` must be at least {least}; received {value}")
     wanted = {
         "version": VERSION,
         "seed": int(seed),
