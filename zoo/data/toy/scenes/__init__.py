@@ -16,7 +16,6 @@ from zoo.data.toy.scenes import truth
 from zoo.data.toy.scenes.layouts import Scene, write_coco, write_flickr30k, write_regions
 from zoo.data.toy.scenes.truth import (
     CAPTIONS_PER_IMAGE,
-    MAX_BIRDS,
     SceneTruth,
     describe_scene,
     draw_scene,
