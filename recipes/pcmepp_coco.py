@@ -13,11 +13,12 @@ frozen at first, then everything is trained, the weights of the last epochs are 
 average is evaluated. The same command resumes a run that was stopped.
 """
 
+import dataclasses
 import math
 
 from pcmepp_settings import DISTANCES, Settings
 from zoo import cli, encoders, losses, models, plots, similarities, training
-from zoo.data import MixedStream, batches, captions, sources
+from zoo.data import batches, captions, sources
 from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.data.text import clip_tokenizer
 
@@ -260,12 +261,13 @@ def training_batches(settings, tokenizer, train, seed):
     )
     if not settings.mixed_share:
         return stream
-    options = {
+    mixing = {
+        "share": settings.mixed_share,
         "alpha": settings.mixing_beta,
         "mixup": settings.mixup,
         "whole_batches": settings.mix_whole_batches,
     }
-    return MixedStream(stream, settings.mixed_share, options)
+    return dataclasses.replace(stream, mixing=mixing)
 
 
 def optimizer(settings, model, learning_rate):

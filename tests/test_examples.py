@@ -34,7 +34,6 @@ NOT_RUN = {
         "Captioned",
         "ClipTokenizer",
         "Loaded",
-        "MixedStream",
         "Split",
         "Stream",
     },

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from zoo import cli, data, training
-from zoo.data import MixedStream
 
 WRITTEN = Path(__file__).parents[1] / "golden" / "settings.txt"
 WRITE = "HALO_WRITE_GOLDEN=1 pytest tests/recipes/test_settings_arrive.py"
@@ -138,15 +137,13 @@ def marked(of_recipe, more):
 def arrived(caught, marks):
     """Lines `flag -> place`, and a line for what each phase is."""
     model, lines = caught["model"], set()
-    stream, mixing = caught["pairs"](caught["train"], 3), {}
-    if isinstance(stream, MixedStream):
-        stream, mixing = stream.stream, {"share": stream.share, **stream.options}
+    stream = caught["pairs"](caught["train"], 3)
     places = {
         "model": model.get_config(),
         "stream": {"batch_size": stream.batch_size, "steps": stream.steps},
         "augmentation": stream.augmentation,
         "options": stream.options,
-        "mixing": mixing,
+        "mixing": stream.mixing or {},
         "optimizer": caught["optimizer"](model, 0.5),
     }
     for place, value in numbers(places):

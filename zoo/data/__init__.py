@@ -29,7 +29,7 @@ from zoo.data.loaders.packaged_photos import (
 )
 from zoo.data.pipeline import batches, streams
 from zoo.data.pipeline.augmentation import Augmentation
-from zoo.data.pipeline.streams import MixedStream, Stream, phase_seed
+from zoo.data.pipeline.streams import Stream, phase_seed
 from zoo.data.records import Loaded, Records, Skipped, features, sources
 from zoo.data.records.records import write_skipped
 from zoo.data.text import captions, prompts
@@ -49,7 +49,6 @@ __all__ = [
     "Captioned",
     "ClipTokenizer",
     "Loaded",
-    "MixedStream",
     "Records",
     "Skipped",
     "Split",

@@ -15,9 +15,18 @@ _RECALL = re.compile(r"recall@(\d+)")
 _NAMES = {"r_precision": "R-P", "map@r": "mAP@R", "queries": "queries"}
 
 
-def results_table(metrics, title=None, chance=None):
-    """A table with a row for each direction and a column for each metric, in percent. Raises
-    ValueError if there is no `i2t_` or `t2i_` metric."""
+def print_results(
+    metrics: dict[str, Any],
+    title: str | None = None,
+    chance: dict[str, float] | None = None,
+    console: Console | None = None,
+) -> None:
+    """Prints a table with a row for each direction and a column for each metric, in percent.
+
+    ```python
+    print_results(zoo.metrics.evaluate_retrieval(similarity, relevance), title="Toy Birds, in %")
+    ```
+    """
     blocks = metrics if _is_several(metrics) else {"": metrics}
     if chance is not None:
         blocks = {**blocks, "chance": chance}
@@ -54,22 +63,7 @@ def results_table(metrics, title=None, chance=None):
                 style="dim" if name == "chance" else None,
                 end_section=direction == rows[-1],
             )
-    return table
-
-
-def print_results(
-    metrics: dict[str, Any],
-    title: str | None = None,
-    chance: dict[str, float] | None = None,
-    console: Console | None = None,
-) -> None:
-    """Prints a table with a row for each direction and a column for each metric, in percent.
-
-    ```python
-    print_results(zoo.metrics.evaluate_retrieval(similarity, relevance), title="Toy Birds, in %")
-    ```
-    """
-    (console or Console()).print(results_table(metrics, title, chance))
+    (console or Console()).print(table)
 
 
 def _is_several(metrics):

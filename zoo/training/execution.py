@@ -166,7 +166,8 @@ def distribute(strategy: tf.distribute.Strategy, stream: Callable, start_step: i
     def of_worker(context):
         workers, worker = context.num_input_pipelines, context.input_pipeline_id
         local = context.num_replicas_in_sync // workers
-        if workers > 1 and "shard" in inspect.signature(stream).parameters:
+        in_shards = "shard" in inspect.signature(stream).parameters
+        if workers > 1 and in_shards and not getattr(stream, "mixing", None):
             return in_parts(stream(start_step, shard=(worker, workers)), local)
         own = range(worker * local, (worker + 1) * local)
         return in_parts(stream(start_step), context.num_replicas_in_sync, own)

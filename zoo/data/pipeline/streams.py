@@ -34,6 +34,8 @@ class Stream:
         augmentation: an `Augmentation`.
         steps: batches an epoch; None: all that there are.
         options: further ones of `make`.
+        mixing: those of `mix_batches`, which mixes images with others of their batch; then the
+            stream makes whole batches alone.
 
     Call arguments:
         start_step: the first step, so that a resumed run continues there.
@@ -48,9 +50,10 @@ class Stream:
     augmentation: Augmentation | None = None
     steps: int | None = None
     options: dict = field(default_factory=dict)
+    mixing: dict | None = None
 
     def __call__(self, start_step: int = 0, shard: tuple[int, int] = (0, 1)) -> Any:
-        return self.make(
+        batches = self.make(
             self.split.records,
             self.tokenizer,
             self.split.source,
@@ -61,6 +64,9 @@ class Stream:
             shard=shard,
             **self.options,
         )
+        if self.mixing is None:
+            return batches
+        return mix_batches(batches, seed=self.seed, start_step=start_step, **self.mixing)
 
     @property
     def most(self) -> int:
@@ -83,40 +89,6 @@ class Stream:
         records = self.split.records
         by_image = self.make is images_with_captions
         return (records.num_images if by_image else records.num_captions) // self.size
-
-
-@dataclass(frozen=True)
-class MixedStream:
-    """A `Stream` whose images are mixed with others of their batch, see `mix_batches`. It takes no
-    `shard`: a mixed row depends on other rows.
-
-    ```python
-    mixed = zoo.data.MixedStream(stream, share=0.25)  # of a `Stream`
-    model.fit(mixed(0), steps_per_epoch=mixed.steps_per_epoch)
-    ```
-
-    Args:
-        stream: what is mixed.
-        share: of the images.
-        options: further ones of `mix_batches`: `alpha`, `mixup`, `whole_batches`.
-    """
-
-    stream: Stream
-    share: float
-    options: dict = field(default_factory=dict)
-
-    def __call__(self, start_step: int = 0) -> Any:
-        given = {"seed": self.stream.seed, "start_step": start_step, **self.options}
-        return mix_batches(self.stream(start_step), self.share, **given)
-
-    @property
-    def size(self) -> int:
-        """What is in a batch."""
-        return self.stream.size
-
-    @property
-    def steps_per_epoch(self) -> int:
-        return self.stream.steps_per_epoch
 
 
 def phase_seed(seed: int, phase: str, phases: Sequence[str]) -> int:
