@@ -18,9 +18,9 @@ from zoo.training import (
     Run,
     RunSettings,
     on_one_device,
-    strategies,
+    strategy,
 )
-from zoo.training.strategies import is_chief
+from zoo.training.execution import is_chief
 
 WORDS = WordTokenizer(["bird", "red"], max_words=4)
 
@@ -42,7 +42,7 @@ def tiny():
 )
 def test_what_does_not_go_together_is_said_at_once(flags, message, monkeypatch):
     with pytest.raises(ValueError, match=r"`name` must be one of .*received 'two'"):
-        strategies.strategy("two")
+        strategy("two")
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(InputError, match=message):
         Execution.of(RunSettings(**flags))

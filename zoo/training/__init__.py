@@ -5,7 +5,13 @@ from zoo.layers.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
 from zoo.training.checks import FiniteCheck
-from zoo.training.execution import Execution, distribute, on_one_device
+from zoo.training.execution import (
+    Execution,
+    distribute,
+    on_one_device,
+    strategy,
+    synchronize_batch_normalization,
+)
 from zoo.training.layerwise import (
     LayerwiseAdamP,
     LayerwiseAdamW,
@@ -23,7 +29,6 @@ from zoo.training.phases import (
 from zoo.training.resume import HistoryFile, Resume, fit_phase, read_history
 from zoo.training.run import Run, finish, finish_ensemble, show, start
 from zoo.training.settings import RetrievalSettings, RunSettings
-from zoo.training.strategies import strategy, synchronize_batch_normalization
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
 
 __all__ = [
