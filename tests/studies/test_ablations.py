@@ -30,13 +30,13 @@ def test_table_c3_mixes_as_its_rows_say():
     model = types.SimpleNamespace(tokenizer=None)
     for name, row in rows.items():
         settings = cli.parse(pcmepp_coco.Settings, list(row.flags))
-        streams[name] = pcmepp_coco.training_batches(settings, model, split, "training")
+        stream = pcmepp_coco.training_batches(settings, model, split, "training")
+        streams[name] = stream.mixing
     one = streams["λ of Beta(1, 1), 50 %, whole batches"]
-    assert (one.share, one.options["alpha"], one.options["whole_batches"]) == (0.5, 1.0, True)
+    assert (one["share"], one["alpha"], one["whole_batches"]) == (0.5, 1.0, True)
     own = streams["λ of Beta(2, 2)"]
-    assert own.share == 0.25
-    assert own.options == {"alpha": 2.0, "mixup": 0.5, "whole_batches": False}
-    assert [streams[f"{kind} alone"].options["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
+    assert own == {"share": 0.25, "alpha": 2.0, "mixup": 0.5, "whole_batches": False}
+    assert [streams[f"{kind} alone"]["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
 
 
 def test_folds_are_of_cub(capsys):
