@@ -1,7 +1,9 @@
 """Sources, parts on the disk, and an encoding that resumes and follows its source."""
 
+import functools
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -9,6 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from PIL import Image
+from rich.console import Console
+from rich.progress import Progress
 
 from colour_model import colour_gaussians
 from zoo import collection, embeddings
@@ -149,6 +153,7 @@ class Numbers:
         if self.stop_at in items.values:
             raise KeyboardInterrupt
         self.asked.extend(items.values)
+        advance(len(items))
         mean = np.array([[float(value), 1.0] for value in items.values])
         return Encoded(list(items.names), {"mean": mean})
 
@@ -177,6 +182,15 @@ def test_a_stopped_encoding_resumes(tmp_path):
     damaged.unlink()
     again = encode(items, Numbers(), tmp_path, model)
     assert sorted(again.whole().arrays["mean"][:, 0]) == list(range(10))
+
+
+def test_a_terminal_is_told_items_a_second_and_the_time_left(tmp_path, monkeypatch):
+    shown, now = io.StringIO(), iter(range(10**6))
+    console = Console(file=shown, force_terminal=True, width=100)
+    bar = functools.partial(Progress, console=console, auto_refresh=False, get_time=now.__next__)
+    monkeypatch.setattr("zoo.collection.encoding.Progress", bar)
+    collection.encode(numbers(*range(9)), Numbers(), tmp_path, {}, part_size=2)
+    assert re.search(r"9/9 \d+\.\d/s\S* \S*0:00:00", shown.getvalue())
 
 
 def test_parts_follow_their_source_and_are_never_changed(tmp_path, capsys):

@@ -8,6 +8,7 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 import zoo
+from halo_zoo.search import main
 from tiny_hub import tiny_hub
 from zoo.confidence import Fits, Probes, calibrate_on
 from zoo.confidence.calibrate import AtChanceError, found_first
@@ -63,6 +64,20 @@ def test_a_hosted_model_of_random_weights_is_refused(family, tmp_path):
         answer = zoo.Retriever.load(tmp_path / "saved").ask(QUESTIONS[0])
     assert answer.probability is None
     assert SENTENCE in answer.reason
+
+
+def test_nothing_is_said_of_hubs_by_a_model_at_chance(tmp_path, capsys):
+    """Random points crowd, which says nothing of the photos."""
+    for part in tiny_hub("clip"):
+        part.save_to_preset(tmp_path / "model")
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for path in packaged_photos()[:60]:
+        (photos / path.name).symlink_to(path)
+    main(["build", str(photos), str(tmp_path / "index"), "--model", str(tmp_path / "model")])
+    said = capsys.readouterr().out
+    assert SENTENCE in said
+    assert "warning" not in said
 
 
 def test_a_preset_of_changed_weights_is_calibrated_anew_and_of_shuffled_ones_refused():

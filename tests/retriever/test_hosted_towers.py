@@ -6,10 +6,14 @@ from PIL import Image
 
 import memory
 import released
+import zoo
 from halo_zoo.search import main
 from tiny_hub import siglip_pieces, tiny_hub
+from zoo.files.piece_tokenizer import read_tokenizer
 from zoo.retriever import Retriever
-from zoo.retriever.stored_towers import StoredTower
+from zoo.retriever.stored_towers import TOKENIZER, StoredTower
+from zoo.retriever.write_towers import write_towers
+from zoo.search import Index, built
 
 pytest.importorskip("keras_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_general_photos")]
@@ -72,3 +76,19 @@ def test_a_question_is_answered_as_by_keras_for_a_fraction(family, tmp_path):
     printed, gigabytes = memory.run(ASK, str(tmp_path / "index"))
     assert float(printed.split()[-1]) <= MOST_SECONDS
     assert gigabytes * 1024 <= MOST_MEGABYTES
+
+
+def test_the_same_weights_with_another_tokenizer_get_towers_of_their_own(tmp_path):
+    backbone, preprocessor = tiny_hub("clip")
+    hub, found = preprocessor.tokenizer, []
+    for merges in (hub.merges, hub.merges[:3], hub.merges):
+        preprocessor.tokenizer = type(hub)(hub.vocabulary, merges, pad_with_end_token=True)
+        model = zoo.from_preset(backbone, preprocessor=preprocessor)
+        index = Index.build(np.eye(8, dtype="float32"), model.similarity)
+        with built.locked(tmp_path) as written:
+            name, _ = write_towers(written, model, index, "of the weights", {})
+        ids = read_tokenizer((tmp_path / name / TOKENIZER).read_bytes()).encode_batch(["the dog"])
+        assert ids[0].ids == np.asarray(model.tokenizer(["the dog"]))[0, : len(ids[0].ids)].tolist()
+        found.append((name, ids[0].ids))
+    assert found[0] == found[2]
+    assert found[0][0] != found[1][0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from zoo.collection.parts import MANIFEST, Collection, Encoded, read_names, write_part
 from zoo.collection.sources import PICTURES, TEXTS, Items, is_remote
@@ -102,8 +103,9 @@ def encode(
     if "parts" in before and (new or known.gone):
         print(f"{folder}: {known.difference(items, new)}")
     files, total = list(known.files), known.total
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(TextColumn("{task.description}"), *columns, disable=not progress) as shown:
+    columns = TextColumn("{task.description}"), BarColumn(), _Done(), TimeRemainingColumn()
+    # Of a slow model a batch takes more than the 30 s over which speed is estimated else.
+    with Progress(*columns, disable=not progress, speed_estimate_period=300) as shown:
         task = shown.add_task("encoding", total=len(items), completed=len(items) - len(new))
         for start in range(0, len(new), part_size):
             some = items.take(new[start : start + part_size])
@@ -125,6 +127,12 @@ def encode(
     ended = outcome(files, kept, rejected, items.seen, items.left)
     written.write({**written.content, **ended})
     return Collection(folder)
+
+
+class _Done(MofNCompleteColumn):
+    def render(self, task):
+        speed = task.finished_speed or task.speed
+        return super().render(task) + Text("" if speed is None else f" {speed:,.1f}/s")
 
 
 def continues(folder: Any, identity: dict[str, Any], dtype: str = "float32") -> bool:

@@ -74,9 +74,13 @@ class PieceTokenizer:
         """None: what it does not know it spells, and people write in more languages than one."""
         return {}
 
+    def to_str(self) -> str:
+        """The contents of its file, for `read_tokenizer`."""
+        return json.dumps(self._settings)
+
     def save(self, path: str) -> None:
-        """Writes it for `read_tokenizer`."""
-        Path(path).write_text(json.dumps(self._settings))
+        """Writes its file."""
+        Path(path).write_text(self.to_str())
 
 
 def read_tokenizer(contents: bytes) -> Any:

@@ -230,13 +230,14 @@ def _index(options, written, parts, made=None, model=None):
         raise InputError(f"{parts.folder}: {error}") from error
     probes = general_probes(model) if probes is None else probes
     retriever = Retriever(model, index, probes, names)
-    for hub in retriever.hubs() if options.hubs == "warn" else ():
+    warns = options.hubs == "warn" and not retriever.judge.at_chance  # all models at chance have
+    for hub in retriever.hubs() if warns else ():
         name = retriever.names_of(np.array([hub.id]))[0]
         print(
             f"{out}: warning: {name} is among the first {hub.first} answers of {hub.share:.0%} of "
             "the probes' questions"
         )
-    if options.hubs == "warn" and (crowding := retriever.crowding()) is not None:
+    if warns and (crowding := retriever.crowding()) is not None:
         print(f"{out}: warning: {crowding}; look whether they belong there")
     where = Path(parts.folder)
     is_inside = where.parent == out  # so that the folder can be moved

@@ -1,5 +1,6 @@
 """Writes the towers of a model beside an index, for `zoo.retriever.stored_towers`."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -28,9 +29,14 @@ def write_towers(
 ) -> tuple[str | None, str | None]:
     """Writes the towers of an index's questions and items beside it, unless they are there; `(name
     of the folder, None)`, or `(None, why questions need TensorFlow)`."""
-    name = f"{TOWERS}{sha256[:16]}"
     if not index.has_moments or scoring.Portable.of(index.similarity) is None:
         return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
+    try:
+        twin = model.tokenizer and tokenizer_of(model.tokenizer)
+    except MissingPackageError as error:
+        return None, f"the towers were not written, {error}"
+    content = f"{sha256} {twin and twin.to_str()}"
+    name = TOWERS + hashlib.sha256(content.encode()).hexdigest()[:16]
     folder = written.folder / name
     if name in written.names and _is_whole(folder):
         return name, None
