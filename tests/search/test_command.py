@@ -13,7 +13,7 @@ import zoo
 from colour_model import colour_gaussians
 from halo_zoo.search import main
 from zoo import collection
-from zoo.collection import Collection
+from zoo.collection import Collection, encoding
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
 from zoo.embeddings.arrays import as_arrays
@@ -89,6 +89,27 @@ def test_pictures_by_picture_and_by_caption(run_folder, photos, tmp_path, capsys
     (out / "search.json").write_text('{"model": "m", "captions": false}')
     with pytest.raises(InputError, match="an older version did; choose another"):
         main(["query", str(out), "a red bird"])
+
+
+def test_an_interrupted_build_resumes_with_the_next_part(run_folder, photos, tmp_path, monkeypatch):
+    encode_items, asked = encoding.encode_items, []
+
+    def encode_first(tower, items, advance):
+        asked.append(list(items.names))
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return encode_items(tower, items, advance)
+
+    monkeypatch.setattr(encoding, "encode_items", encode_first)
+    with pytest.raises(KeyboardInterrupt):
+        build(run_folder, photos, tmp_path / "out", "--shard-size", "2")
+    with pytest.raises(InputError, match="run it again to resume"):
+        main(["query", str(tmp_path / "out"), "a red bird"])
+    build(run_folder, photos, tmp_path / "out", "--shard-size", "2")
+    assert asked == [["a.png", "b.png"], ["c.jpg", "deep/d.png"], ["c.jpg", "deep/d.png"]]
+    found = Retriever.load(tmp_path / "out").ask("a red bird", k=4).names
+    build(run_folder, photos, tmp_path / "at once")
+    assert Retriever.load(tmp_path / "at once").ask("a red bird", k=4).names == found
 
 
 def test_a_text_is_a_question_even_where_a_file_has_its_name(
