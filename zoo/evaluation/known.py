@@ -1,7 +1,5 @@
 """What a model has seen in training, so that a question that it does not know is declined."""
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
@@ -12,7 +10,6 @@ from zoo.data.records.features import pooled_vectors
 from zoo.data.text.captions import WordTokenizer, token_ids
 from zoo.embeddings.arrays import centres, coordinates
 from zoo.evaluation.phrases import made_up, phrases
-from zoo.evaluation.retrieval import EncodedSplit
 from zoo.models import DualEncoder
 
 MOST = {"images": 2000, "captions": 5000}  # of training, encoded again
@@ -90,13 +87,6 @@ def known_texts(encode, tokenizer, captions, held_out, seed=0, most=TEXTS):
     ends = np.cumsum([len(one) for one in ids])[:-1]
     kept, others, tried, strange = np.split(centres(encode(np.concatenate(ids))), ends)
     return KnownQueries.of(SeenTexts.fit(kept, others, strange), tried, seed)
-
-
-def facts_of_split(model: DualEncoder, encoded: EncodedSplit, direction: str) -> dict[str, Any]:
-    """What `KnownQueries` asks of the queries of an `EncodedSplit`, `"i2t"` or `"t2i"`."""
-    if direction == "i2t":
-        return query_facts(model, encoded.images)
-    return query_facts(model, encoded.captions, encoded.records.captions)
 
 
 def query_facts(model, embeddings, texts=None):

@@ -27,7 +27,8 @@ def print_results(
     print_results(zoo.metrics.evaluate_retrieval(similarity, relevance), title="Toy Birds, in %")
     ```
     """
-    blocks = metrics if _is_several(metrics) else {"": metrics}
+    several = bool(metrics) and all(isinstance(value, dict) for value in metrics.values())
+    blocks = metrics if several else {"": metrics}
     if chance is not None:
         blocks = {**blocks, "chance": chance}
     columns = _columns(blocks.values())
@@ -50,7 +51,7 @@ def print_results(
         table.add_column("", style="bold", no_wrap=True)
     table.add_column("direction", no_wrap=True)
     for column in columns:
-        table.add_column(_heading(column), justify="right")
+        table.add_column(_NAMES.get(column) or f"R@{_k(column)}", justify="right")
     for name, block in blocks.items():
         rows = [d for d in ARROWS if any(f"{d}_{column}" in block for column in columns)]
         for position, direction in enumerate(rows):
@@ -66,10 +67,6 @@ def print_results(
     (console or Console()).print(table)
 
 
-def _is_several(metrics):
-    return bool(metrics) and all(isinstance(value, dict) for value in metrics.values())
-
-
 def _columns(blocks):
     found = {key[4:] for block in blocks for key in block if key[:4] in ("i2t_", "t2i_")}
     recalls = sorted((c for c in found if _RECALL.fullmatch(c)), key=_k)
@@ -78,10 +75,6 @@ def _columns(blocks):
 
 def _k(column):
     return int(_RECALL.fullmatch(column)[1])
-
-
-def _heading(column):
-    return _NAMES.get(column) or f"R@{_k(column)}"
 
 
 def _cell(value, column):

@@ -17,7 +17,7 @@ SPLITS = ("train", "val", "test", "restval")
 
 class Record(NamedTuple):
     """One image of an annotation file, from `where` in it; the first of `files` that exists is
-    taken. `caption_boxes` are (x, y, width, height)."""
+    taken. `caption_boxes` are (x, y, width, height); the split is None where nobody says."""
 
     files: tuple[str, ...]
     image_id: int | str
@@ -25,6 +25,7 @@ class Record(NamedTuple):
     caption_ids: list[int] | None
     where: str
     caption_boxes: list[tuple[float, ...]] | None = None
+    split: str | None = None
 
 
 def has_fields(entry, **kinds):
@@ -85,12 +86,6 @@ def karpathy_records(path, content, split, problems, id_key):
     """The images of a split; `"train"` has `restval` in it, and None is all. Without `id_key` an
     image's id is its file name."""
     splits = {None: SPLITS, "train": ("train", "restval")}.get(split, (split,))
-    for record, _ in karpathy_entries(path, content, problems, id_key, splits):
-        yield record
-
-
-def karpathy_entries(path, content, problems, id_key, splits=SPLITS):
-    """Yields the images of some splits, each with its split; see `karpathy_records`."""
     for number, entry in enumerate(content["images"]):
         where = f"{path}: images[{number}]"
         if not has_fields(entry, filename=str, split=str, sentences=list):
@@ -110,14 +105,14 @@ def karpathy_entries(path, content, problems, id_key, splits=SPLITS):
                 continue
             sentences = entry["sentences"]
             numbered = all(has_fields(sentence, sentid=int) for sentence in sentences)
-            record = Record(
+            yield Record(
                 (f"{folder}/{name}", name) if folder else (name,),
                 image_id,
                 [sentence["raw"] for sentence in sentences],
                 [sentence["sentid"] for sentence in sentences] if numbered else None,
                 where,
+                split=entry["split"],
             )
-            yield record, entry["split"]
 
 
 def _distinct(listed, problems):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from zoo.data.loaders.coco import coco_records
-from zoo.data.loaders.gather import is_karpathy, karpathy_entries
+from zoo.data.loaders.gather import is_karpathy, karpathy_records
 from zoo.data.records import Problems
 from zoo.errors import InputError
 from zoo.files.folders import is_hidden, pictures_in
@@ -131,12 +131,6 @@ def _listed(text):
     return [text]
 
 
-def has_text_files(folder):
-    """Whether a folder has a text file beside one of its pictures."""
-    pictures, _ = pictures_in(folder)
-    return any(path.with_suffix(".txt").is_file() for path in pictures)
-
-
 def _text_files(folder, problems):
     """`beach.jpg` beside `beach.txt`, whose lines are its captions; empty lines are left out."""
     pictures, _ = pictures_in(folder)
@@ -184,18 +178,13 @@ def recognised(path, images=None, columns=("image", "caption"), separator=None):
     path = Path(path).expanduser()
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
-    images = None if images is None else _existing(images)
+    images = None if images is None else Path(images).expanduser()
+    if images is not None and not images.is_dir():
+        raise InputError(f"{images}: no such folder of images")
     source = _source(path) if path.is_dir() else path
     what, rows = _reader(source, path, columns, separator)
     folder = images or _photo_folder(source, path, rows)
     return Layout(what, source, folder, lambda told: rows(told, folder))
-
-
-def _existing(images):
-    folder = Path(images).expanduser()
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder of images")
-    return folder
 
 
 def _source(folder):
@@ -224,16 +213,16 @@ def _reader(source: Path, root: Path, columns: tuple[str, str], separator: Any):
     if source.is_dir():
         if tables := _metadata_of_splits(source):
             return "imagefolder", lambda told, _: _of_splits(tables, source, columns, told)
-        if not has_text_files(source):
+        if not any(path.with_suffix(".txt").is_file() for path in pictures_in(source)[0]):
             raise InputError(f"{source}: expected {LAYOUTS}; found none")
         return "a text file beside each picture", lambda told, _: read_rows(source, wanted, told)
     if ".json" in source.suffixes:
         content = read_json(source)
         if is_karpathy(content):
-            entries = lambda told: karpathy_entries(source, content, told, "filename")  # noqa: E731
-            return "Karpathy's JSON", lambda told, folder: _rows_of(entries(told), folder, told)
-        rows = lambda told: _coco(root, source, content, told)  # noqa: E731
-        return "COCO's captions", lambda told, folder: _rows_of(rows(told), folder, told)
+            records = lambda told: karpathy_records(source, content, None, told, "filename")  # noqa: E731
+            return "Karpathy's JSON", lambda told, folder: _rows_of(records(told), folder, told)
+        records = lambda told: _coco(root, source, content, told)  # noqa: E731
+        return "COCO's captions", lambda told, folder: _rows_of(records(told), folder, told)
     kind = {"captions.txt": "Kaggle's Flickr8k"}.get(name, "a table")
     kind = "imagefolder" if name in _METADATA else kind
     if source.suffix == ".txt":
@@ -259,7 +248,7 @@ def _of_splits(tables, root, columns, problems):
 
 
 def _coco(root, source, content, problems):
-    """The records of all of COCO's files that lie beside this one, with the split of each."""
+    """The records of all of COCO's files that lie beside this one."""
     files = [source]
     if root.is_dir():
         files = sorted(file for file in source.parent.iterdir() if _JSON.fullmatch(file.name))
@@ -269,13 +258,13 @@ def _coco(root, source, content, problems):
         split = re.search(r"train|val|test", file.name)
         for record in coco_records([(file, one)], problems):
             if record.captions:
-                yield record, split[0] if split and several else None
+                yield record._replace(split=split[0] if split and several else None)
 
 
-def _rows_of(entries, folder, problems):
-    for record, split in entries:
+def _rows_of(records, folder, problems):
+    for record in records:
         there = (name for name in record.files if os.path.isfile(folder / name))
-        known = None if split is None else split_of(split, record.where, problems)
+        known = record.split and split_of(record.split, record.where, problems)
         yield Row(record.where, next(there, record.files[0]), record.captions, known)
 
 

@@ -71,10 +71,13 @@ class Stream:
     @property
     def most(self) -> int:
         """The largest batch that the split has."""
-        records = self.split.records
         if self.make is class_pairs:
-            return self.options.get("pairs_per_class", 1) * records.num_classes
-        by_image = self.make is images_with_captions
+            return self.options.get("pairs_per_class", 1) * self.split.records.num_classes
+        return self._rows
+
+    @property
+    def _rows(self):
+        records, by_image = self.split.records, self.make is images_with_captions
         return records.num_images if by_image else records.num_captions
 
     @property
@@ -84,11 +87,7 @@ class Stream:
 
     @property
     def steps_per_epoch(self) -> int:
-        if self.steps:
-            return self.steps
-        records = self.split.records
-        by_image = self.make is images_with_captions
-        return (records.num_images if by_image else records.num_captions) // self.size
+        return self.steps or self._rows // self.size
 
 
 def phase_seed(seed: int, phase: str, phases: Sequence[str]) -> int:

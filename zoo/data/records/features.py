@@ -114,18 +114,15 @@ def _by_length(backbone, ids):
 
 def _pictures(records: Records) -> str:
     """Name, size and time of each picture's file; a row `FILE#7` has its file's."""
-    return "\0".join(f"{path} {_stamp(_file(str(path)))}" for path in records.image_paths)
+    return "\0".join(f"{path} {_stamp(str(path))}" for path in records.image_paths)
 
 
 def _stamp(path):
+    file, mark, row = path.rpartition("#")
+    if mark and row.isdigit() and not os.path.exists(path):
+        path = file
     try:
         found = os.stat(path)
     except (OSError, ValueError):
         return ""
     return f"{found.st_size} {found.st_mtime_ns}"
-
-
-def _file(path):
-    """The file of a picture: `FILE#7` is a row of a file of features."""
-    file, mark, row = path.rpartition("#")
-    return file if mark and row.isdigit() and not os.path.exists(path) else path

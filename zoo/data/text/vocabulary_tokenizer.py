@@ -121,17 +121,15 @@ def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> V
 def of_word_ids(ids: Any, path: pathlib.Path, max_words: int) -> VocabularyTokenizer:
     """A `VocabularyTokenizer` from a dict of words to ids; `path` is where it is from. Raises
     InputError if these are no ids 0, 1, … with the four special words first."""
-    words = sorted(ids, key=ids.get) if isinstance(ids, dict) and _are_numbers(ids) else []
+    kinds = ids.items() if isinstance(ids, dict) else [(None, None)]
+    are_ids = all(isinstance(word, str) and isinstance(one, int) for word, one in kinds)
+    words = sorted(ids, key=ids.get) if are_ids else []
     if tuple(words[: len(SPECIAL)]) != SPECIAL or sorted(ids.values()) != list(range(len(ids))):
         raise InputError(
             f"{path}: expected `word2idx` from words to 0, 1, …, of which {', '.join(SPECIAL)} are "
             "the first"
         )
     return VocabularyTokenizer(words[len(SPECIAL) :], max_words)
-
-
-def _are_numbers(ids):
-    return all(isinstance(word, str) and isinstance(one, int) for word, one in ids.items())
 
 
 class _Plain(pickle.Unpickler):

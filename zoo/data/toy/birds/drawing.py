@@ -73,12 +73,6 @@ def ellipse(centre, a, b):
     return [(centre[0] + a * math.cos(t), centre[1] + b * math.sin(t)) for t in steps]
 
 
-def on_circle(centre, radius, angle):
-    """The point of a circle at an angle in degrees, clockwise from the right."""
-    t = math.radians(angle)
-    return centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t)
-
-
 def in_frame(origin, along, across, point):
     """A point given in the frame of a part (a wing, a tail) in the frame of the bird."""
     return (
@@ -179,7 +173,8 @@ def _draw_head(rng, canvas, bird, colour):
         canvas.polygon([*crest, (0.09, -0.36), (0.12, -0.28)], colour["crown"], "crown")
     _draw_bill(rng, canvas, bird)
     canvas.disc(centre, radius, colour["breast"], "face", edge=True)
-    cap = [on_circle(centre, radius, angle) for angle in range(150, 352, 8)]
+    angles = [math.radians(angle) for angle in range(150, 352, 8)]
+    cap = [(centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t)) for t in angles]
     canvas.polygon([*cap, (0.28, -0.265)], colour["crown"], "crown")
     eye = (0.305, -0.29)
     if bird["eye_ring"] != "no":

@@ -80,7 +80,7 @@ def read_truth(root, records):
     unknown = next((stem for stem in stems if stem not in images), None)
     if unknown is not None:
         raise InputError(f"{root / _IMAGES}: no image {unknown}")
-    values = np.array([_codes(images[stem]) for stem in stems], np.int8)
+    values = np.array([codes(dict(zip(NAMES, images[s], strict=False))) for s in stems], np.int8)
     visible = np.array([[name in images[s][-1].split(";") for name in NAMES] for s in stems])
     named = np.full((len(records.captions), len(NAMES)), -1, np.int8)
     line = {}
@@ -107,10 +107,6 @@ def write(root, stems, made):
         table.writerow(["image", "caption", "named"])
         for stem, (_, _, named) in zip(stems, made, strict=True):
             table.writerows([stem, line, ";".join(names)] for line, names in enumerate(named))
-
-
-def _codes(row):
-    return codes(dict(zip(NAMES, row, strict=False)))
 
 
 def _rows(path):
