@@ -4,6 +4,13 @@ import importlib
 
 import pytest
 
+import daa_coco
+import daa_cub
+import dive_coco
+import gaussian_vsepp_coco
+import pcme_cub
+import pcmepp_coco
+import pvse_cub
 import triplet_training
 import vse_coco
 from zoo import cli
@@ -32,3 +39,23 @@ def test_vsepp_trains_on_parts_of_the_original_and_is_asked_of_its_middle(tmp_pa
     assert settings.crop_and_flip
     settings = cli.parse(vse_coco.Settings, [f"--data-dir={tmp_path}", "--features=regions"])
     assert _shown(triplet_training.data(settings, "coco")) == {}
+
+
+PICTURES = [daa_coco, daa_cub, dive_coco, gaussian_vsepp_coco, pcme_cub, pvse_cub, vse_coco]
+
+
+@pytest.mark.parametrize("recipe", [*PICTURES, pcmepp_coco])
+def test_random_weights_have_to_be_asked_for(recipe, capsys):
+    name = "weights" if recipe is pcmepp_coco else "image_weights"
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(SystemExit) as stop:
+        cli.parse(recipe.Settings, ["--data-dir=data"])
+    assert stop.value.code == 2
+    assert f"{flag} must be a local file" in capsys.readouterr().err
+    asked = cli.parse(recipe.Settings, ["--data-dir=data", f"{flag}=none"])
+    assert getattr(asked, name) is None
+    told = cli.parse(recipe.Settings, ["--data-dir=data", f"{flag}=file.safetensors"])
+    assert getattr(told, name) == "file.safetensors"
+    tiny = cli.parse(recipe.Settings, ["--data-dir=data", "--backbone=tiny"])
+    assert getattr(tiny, name) is None
+    assert getattr(cli.parse(recipe.Settings, []), name) is None, "the toy data are for tiny ones"

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from recipes import own_pairs
 from zoo.data import Split
 from zoo.data.records import Records
 from zoo.data.records.features import cached
@@ -127,3 +128,15 @@ def test_a_run_ends_with_what_it_is_and_what_was_measured(monkeypatch):
     more = {"whole": "model"}
     assert given == [(folder, "reader", "validation", "test", "encoded", "train", more)]
     assert waited == [1]
+
+
+def test_data_that_are_not_there_leave_no_run_folder(tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(InputError, match="nope"):
+        own_pairs.main(["--data-dir", str(tmp_path / "nope"), "--out", str(out)])
+    assert not out.exists()
+    out.mkdir()
+    (out / "notes").write_text("mine")
+    with pytest.raises(InputError, match="holds notes, which this program did not write"):
+        own_pairs.main(["--data-dir", str(tmp_path / "nope"), "--out", str(out)])
+    assert (out / "notes").read_text() == "mine"
