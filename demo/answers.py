@@ -17,7 +17,7 @@ NO_REFERENCE = "There are no captions in this gallery to compare its uncertainty
 class Result(TypedDict):
     """One item that was found. `fits` is the probability that it fits; percentiles are among the
     gallery's items of its side; `right` says whether it matches what was asked, where that is
-    known; `copies` is how many near copies are not shown, of a list of all that fits."""
+    known."""
 
     rank: int
     item: int
@@ -27,15 +27,13 @@ class Result(TypedDict):
     uncertainty: float | None
     uncertainty_percentile: float | None
     right: bool | None
-    copies: int
 
 
 class Everything(TypedDict):
-    """All that fits a query, near copies shown once: `copies` of a result says how many more.
+    """All that fits a query.
 
     Attributes:
         total: results on all pages.
-        items: the same with near copies.
         unfit: the expected share of the list that does not fit, None of an empty one.
         least: the probability from which a result is on the list.
         few, many: that share of the shortest and of the longest list.
@@ -43,7 +41,6 @@ class Everything(TypedDict):
     """
 
     total: int
-    items: int
     unfit: float | None
     least: float
     few: float | None
@@ -111,11 +108,10 @@ def everything(gallery, caption, side, least, similarity=None, offset=0, limit=2
     found = page.answer
     results = _results(gallery, side, found.scores, found.ids)
     fits = [None] * len(results) if found.fits is None else np.asarray(found.fits).tolist()
-    for result, fit, copies in zip(results, fits, page.copies.tolist(), strict=True):
-        result |= {"fits": fit, "copies": copies, "rank": result["rank"] + offset}
+    for result, fit in zip(results, fits, strict=True):
+        result |= {"fits": fit, "rank": result["rank"] + offset}
     return Everything(
         total=page.total,
-        items=page.items,
         unfit=page.unfit,
         least=least,
         few=few,
@@ -178,7 +174,6 @@ def _results(gallery, side, scores, items):
                 uncertainty=value,
                 uncertainty_percentile=None if value is None else reference.percentile(value),
                 right=None,
-                copies=0,
             )
         )
     return results

@@ -33,9 +33,6 @@ def _result(gallery, result, side, is_past):
     if result["right"] is not None:
         said, sign = ("right", "✓") if result["right"] else ("wrong", "✗")
         mark += f'<b class="halo-mark halo-{said}"><i aria-hidden="true">{sign}</i> {said}</b>'
-    if result["copies"]:
-        copies = "near copy" if result["copies"] == 1 else "near copies"
-        mark += f'<span class="halo-copies">+{result["copies"]} {copies}</span>'
     if side == "captions":
         return f"{item}{bar}<div><p>{escape(result['name'])}</p>{mark}</div></li>"
     said = f"Result {result['rank']}: {gallery.describe(result['item'])}"

@@ -196,7 +196,6 @@ class Gallery:
                     similarity,
                     ids=self.ids,
                     side=side,
-                    uncertainty_measure=self.measure,
                     hubs=hubs,
                 )
             return self._indexes[side, name]

@@ -71,7 +71,7 @@ class Service:
         results: int = limits.MAX_RESULTS,
         among: list | str | None = None,
     ) -> Everything:
-        """All images that fit a caption, near copies shown once; the list of `search query --all`.
+        """All images that fit a caption; the list of `search query --all`.
 
         Args:
             caption: what to look for.

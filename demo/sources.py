@@ -14,10 +14,11 @@ from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.data.text.prompts import spoken
 from zoo.data.toy.birds import MANIFEST
 from zoo.errors import InputError
-from zoo.files import RunFolder, cache_folder
+from zoo.files import cache_folder
 from zoo.files.decoding import check_images
 from zoo.files.folders import counted
 from zoo.models.presets import shown_pictures
+from zoo.models.run_folder import RunFolder
 from zoo.models.tower import SIDES, weights_sha256
 from zoo.retriever import Retriever
 

@@ -47,7 +47,7 @@ def image_answer(gallery, said, similarity=None):
 def everything(gallery, found):
     """All that fits: what to expect of the list and of its ends, then its pictures."""
     ends = [_end("Many", found["many"]), _end("Few", found["few"])]
-    facts = (found[name] for name in ("total", "items", "unfit", "least"))
+    facts = (found[name] for name in ("total", "unfit", "least"))
     said = list_sentence(gallery.noun, *facts)
     left = found["total"] - len(found["results"])
     more = f'<p class="halo-note">{left:,} more are not shown yet.</p>' if left else ""

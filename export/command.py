@@ -5,9 +5,9 @@ from export.onnx_towers import export_onnx
 from export.saved_model import export_model
 from zoo import evaluation, models
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.json_files import read_json
 from zoo.models.presets import shown_pictures
+from zoo.models.run_folder import RunFolder
 
 
 def main(options):

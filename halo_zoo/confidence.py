@@ -26,8 +26,8 @@ def probes(options):
     from zoo.evaluation.probes import make_probes
     from zoo.evaluation.retrieval import encode
     from zoo.evaluation.runs import open_run
-    from zoo.files import RunFolder
     from zoo.files.written import Written
+    from zoo.models.run_folder import RunFolder
 
     if options.out is not None and not RunFolder(options.out).is_run:
         Written(options.out).claim(RunFolder(options.out).probes_path.name)

@@ -78,8 +78,8 @@ def _of_model(options):
     from zoo.embeddings import kind
     from zoo.evaluation.retrieval import encode, evaluate_folder
     from zoo.evaluation.runs import open_run
-    from zoo.files.run_folder import RunFolder
     from zoo.models.presets import card_of, from_preset
+    from zoo.models.run_folder import RunFolder
 
     model, name = from_preset(options.model), options.similarity
     try:

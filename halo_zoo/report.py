@@ -20,7 +20,7 @@ def main(argv=None):
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     import zoo.training.registered  # after the flags: it imports Keras
     from zoo.evaluation import open_run, probes_of
-    from zoo.files.run_folder import RunFolder
+    from zoo.models.run_folder import RunFolder
     from zoo.plots.report import write_report
     from zoo.similarities.by_name import check_name
 

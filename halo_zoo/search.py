@@ -45,7 +45,6 @@ from zoo.cli.bounds import (
 from zoo.cli.public import public_models, table
 from zoo.errors import InputError
 
-_EXCLUDE = 'files or folders of SOURCE to leave out, "*_small.jpg" or "raw"; may be repeated'
 _JSON = "print one JSON object: what was seen, taken and left, by reason"
 _MOVED = "new model path, if it has moved since `build`"
 
@@ -123,7 +122,6 @@ def parser():
     again.add_argument("out", type=Path, help="folder that `build` wrote")
     again.add_argument("source", nargs="?", help="new source, if it has moved since `build`")
     again.add_argument("--model", help="new model path, or another model")
-    again.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
     _follows(again)
     find = commands.add_parser("query", help="search")
     find.add_argument("folder", type=Path, help="folder that `build` wrote")
@@ -144,16 +142,8 @@ def parser():
         "--row", type=int, default=0, help="row of the vector in --vector FILE (default 0)"
     )
     find.add_argument("-k", type=int, default=10, help="results, with --all on a page (default 10)")
-    find.add_argument(
-        "--all", action="store_true", help="page through all that fits; near copies are shown once"
-    )
-    find.add_argument(
-        "--by", choices=("score", "name"), default="score", help="order of --all (default score)"
-    )
+    find.add_argument("--all", action="store_true", help="page through all that fits")
     find.add_argument("--offset", type=int, default=0, help="results of --all to pass over (0)")
-    find.add_argument(
-        "--max-uncertainty", type=float, help="leave out items with a larger uncertainty"
-    )
     find.add_argument("--model", help=_MOVED)
     known = commands.add_parser("models", help="public models: size, published R@1, licence")
     known.add_argument("--json", action="store_true", help="print one JSON array")
@@ -186,7 +176,6 @@ def _source(command):
         metavar="FILE",
         help="file with the names of a vector file's rows: text, or FILE:COLUMN",
     )
-    command.add_argument("--exclude", metavar="PATTERN", action="append", help=_EXCLUDE)
     command.add_argument(
         "--shard-size", type=int, default=4096, help="items per Parquet file (default 4096)"
     )
@@ -249,13 +238,6 @@ def _index(command):
         metavar="FOLDER",
         help="your captioned photos, in any layout that own_pairs opens, to calibrate the index: "
         "300 or more replace the model's probes, fewer are added to them",
-    )
-    command.add_argument(
-        "--hubs",
-        choices=("warn", "keep"),
-        default="warn",
-        help="warn names items among the first answers of an implausible share of the probes' "
-        "questions; keep does not look (default warn)",
     )
     command.add_argument(
         "--correct-hubs",

@@ -23,8 +23,8 @@ from zoo import cli, losses, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
-from zoo.files import RunFolder
 from zoo.losses.ranking import MINING
+from zoo.models.run_folder import RunFolder
 from zoo.models.sgraf import MODULES
 
 import keras

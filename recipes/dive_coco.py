@@ -26,7 +26,7 @@ from zoo import cli, encoders, evaluation, losses, models, plots, training
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import SizeAugmentation
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 

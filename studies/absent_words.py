@@ -10,13 +10,12 @@ understood".
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 
-from studies.people_data import Encoded
+from studies.people_data import Encoded, parser_of
 from zoo import evaluation
-from zoo.cli import OneLineParser, run
+from zoo.cli import run
 from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD
 from zoo.confidence.words import stem
 from zoo.embeddings.arrays import take
@@ -28,11 +27,12 @@ DRAWS, PHOTOS, MOST, COMMON = 3, 500, 150, 0.01
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    parser = parser_of("absent_words", __doc__, "flickr8k and coco_annotations")
+    options = parser.parse_args(argv)
     model, probes = from_preset(options.model), evaluation.probes_of(options.model)
-    test = Encoded.of(options.data / "flickr8k", options.model, "test", options.cache)
+    test = Encoded.of(options.folder / "flickr8k", options.model, "test", options.cache)
     held = held_stems(test.texts, test.owners, len(test.names))
-    words = [nouns_of(captions) for captions in captions_of(options.data)]
+    words = [nouns_of(captions) for captions in captions_of(options.folder)]
     rng, refused = np.random.default_rng(options.seed), {}
     for draw in range(DRAWS):
         photos = np.random.default_rng(options.seed + draw).permutation(len(held))[:PHOTOS]
@@ -72,17 +72,6 @@ def kinds_of(words, counts, bank):
         "absent, known": sorted(word for word in flickr & known if not number[word]),
         "absent, unknown": sorted(word for word in coco - known if not number[word]),
     }
-
-
-def _parser():
-    parser = OneLineParser(
-        prog="python -m studies.absent_words", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("model", help="a preset of photos with a bank of captioned photos")
-    parser.add_argument("data", type=Path, help="folder with flickr8k and coco_annotations")
-    parser.add_argument("--seed", type=int, default=0, help="of the galleries and words")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    return parser
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What is said of the first photo in albums, and what fits: parts of Flickr8k's test photos.
 
     python -m studies.albums photos_pfe ../shared/data/flickr8k
-    python -m studies.albums photos_pfe ../shared/data/flickr8k --alike    # all probes weigh alike
 
 All captions of the photos of a part ask it: twelve clusters (k-means with four and with eight
 centres) and twelve random parts of 50 to 500 photos. All of these questions have an answer there.
@@ -9,15 +8,13 @@ True is what people said, and an oracle of captions where nobody did.
 """
 
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from studies.judgments import Judgments
-from studies.people_data import Encoded
-from zoo.cli import OneLineParser, run
-from zoo.confidence import Probes, calibrate
+from studies.people_data import Encoded, parser_of
+from zoo.cli import run
 from zoo.embeddings.arrays import centres, take, unit
 from zoo.evaluation.relevance import relevance, score_scale
 from zoo.retriever import Retriever
@@ -26,13 +23,9 @@ CLUSTERS, SIZES = (4, 8), np.geomspace(50, 500, 12)
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    options = parser_of("albums", __doc__, "Flickr8k and judgments.csv").parse_args(argv)
     data = Encoded.of(options.folder, options.model, "test", options.cache)
     truth, whole = truth_of(data, options.folder), Retriever.build(options.model, data.images)
-    if options.probes:
-        whole.probes = Probes.load(options.probes)
-    if options.alike:
-        calibrate.LEAST_KINDS = np.inf  # kinds of probes from which likeness weighs them
     seconds, off = [], {"cluster": [], "random": []}
     print("| part | photos | said | true |\n|---|---|---|---|")
     for kind, photos in parts_of(data.images, options.seed):
@@ -74,17 +67,6 @@ def parts_of(images, seed):
         yield from (("cluster", np.flatnonzero(label == one)) for one in range(number))
     for size in np.rint(SIZES).astype(int):
         yield "random", np.sort(rng.permutation(len(vectors))[:size])
-
-
-def _parser():
-    parser = OneLineParser(prog="python -m studies.albums", description=__doc__.split("\n")[0])
-    parser.add_argument("model", help="a preset or a run with probes that say what else fits")
-    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
-    parser.add_argument("--seed", type=int, default=0, help="of the parts (default 0)")
-    parser.add_argument("--alike", action="store_true", help="all probes weigh alike")
-    parser.add_argument("--probes", type=Path, help="others than the model's own")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    return parser
 
 
 if __name__ == "__main__":

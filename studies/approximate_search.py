@@ -5,8 +5,8 @@
 
 Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, appendix C.3. A FAISS index
 holds the means. "FAISS, means" ranks by what it finds; "FAISS + σ" ranks the candidates that it
-finds again by CSD. The paper prints neither the kind of index nor how many candidates: here they
-are `--kind` and `--depth`. What is not among the candidates is ranked behind them, in no order
+finds again by CSD. The paper prints neither the kind of index nor how many candidates: here it is
+HNSW, and `--depth`. What is not among the candidates is ranked behind them, in no order
 that could help: as the last. Columns are those of the table where `--annotations-dir` is given,
 else retrieval on the whole split. Writes `table.md` and `results.json` into --out.
 """
@@ -14,7 +14,6 @@ else retrieval on the whole split. Writes `table.md` and `results.json` into --o
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import faiss
 import numpy as np
@@ -37,7 +36,6 @@ class Settings:
     data_dir: Path | None = setting(None, "the run's data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, for COCO's benchmark")
     out: Path = setting(Path("runs/approximate_search"), "folder to write")
-    kind: Literal["hnsw", "flat"] = setting("hnsw", "kind of FAISS index")
     depth: int = setting(200, "candidates of a query")
     smoke: bool = setting(False, "smoke test with some images only")
 
@@ -56,18 +54,11 @@ def main(argv=None):
         for name, with_sigma in (("means", False), ("means, then CSD by σ", True))
     }
     shown = (*columns.PCMEPP, columns.whole_split("recall@1"), columns.whole_rsum())
-    filled = [
-        column
-        for column in shown
-        if any(seed_table.cell(column, [of_row]) for of_row in results.values())
-    ]
-    lines = ["| | " + " | ".join(column.title for column in filled) + " |"]
-    lines += ["|---|" + "---|" * len(filled)]
-    for name, of_row in results.items():
-        cells = [seed_table.cell(column, [of_row]) for column in filled]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+    cells = {
+        name: [seed_table.cell(column, [row]) for column in shown] for name, row in results.items()
+    }
     write_text(settings.out / "results.json", json.dumps(results, indent=2) + "\n")
-    seed_table.publish(settings, "\n".join(lines) + "\n")
+    seed_table.publish(settings, seed_table.of_cells([column.title for column in shown], cells))
     return results
 
 
@@ -81,11 +72,8 @@ def scores_of(queries, gallery, settings, with_sigma):
     """Scores of queries and gallery, `-inf` for what is not among the candidates."""
     count, dim = gallery["mean"].shape
     depth = min(settings.depth, count)
-    if settings.kind == "flat":
-        index = faiss.IndexFlatL2(dim)
-    else:
-        index = faiss.IndexHNSWFlat(dim, 32)
-        index.hnsw.efConstruction, index.hnsw.efSearch = 100, max(128, depth)
+    index = faiss.IndexHNSWFlat(dim, 32)
+    index.hnsw.efConstruction, index.hnsw.efSearch = 100, max(128, depth)
     index.add(np.ascontiguousarray(gallery["mean"]))
     distances, rows = index.search(np.ascontiguousarray(queries["mean"]), depth)
     if with_sigma:  # CSD, but for the question's own variance, which orders nothing

@@ -27,14 +27,15 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
-from studies import crop_triplets, toy_phrases
+from studies import crop_triplets
 from studies.crop_figures import QUERIES, crop_figures, crop_sheet
 from zoo import cli, plots, training
 from zoo.cli import setting
 from zoo.data import toy_scenes, visual_genome
 from zoo.errors import InputError
-from zoo.files import RunFolder, cache_folder
+from zoo.files import cache_folder
 from zoo.files.images import read
+from zoo.models.run_folder import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ def load(settings):
     if root is None:
         scenes = toy_scenes.generate(cache_folder("toy_scenes"))
         out = cache_folder(f"toy_phrases_{settings.held_out}")
-        root = toy_phrases.describe_birds(scenes, out, settings.held_out)
+        root = crop_triplets.describe_birds(scenes, out, settings.held_out)
     records = visual_genome.load(
         root / "region_descriptions.json", root, skip_bad=settings.skip_bad
     ).records
@@ -149,10 +150,9 @@ def summary(measured):
     right = {"crop_a": aa > ac, "crop_c": cc > ca, "caption_a": aa > ca, "caption_c": cc > ac}
     found = {"selection": {query: float(np.mean(hits)) for query, hits in right.items()}}
     if "crops" in measured:
-        crops, captions = measured["crops"], measured["captions"]
         found["mean_uncertainty"] = {
-            side: {"a": float(values[:, 0].mean()), "c": float(values[:, 1].mean())}
-            for side, values in (("crops", crops), ("captions", captions))
+            side: dict(zip("ac", measured[side].mean(axis=0).tolist(), strict=True))
+            for side in ("crops", "captions")
         }
     return found
 
@@ -176,8 +176,7 @@ def draw(run, table, records, triplets, measured, rows=5):
 
 def show(results):
     table = Table(title="Binary selection accuracy by query, in %", title_justify="left")
-    titles = ("largest area", "triplets", "crop A", "crop C", "caption A", "caption C")
-    for title in titles:
+    for title in ("largest area", "triplets", *QUERIES.values()):
         table.add_column(title, justify="right")
     for row in results["crop_triplets"]:
         shares = row.get("selection", {})

@@ -1,10 +1,8 @@
 """Figures of the controlled ambiguity experiment: by the largest area, and sheets of crops."""
 
 import textwrap
-from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from zoo.plots.style import (
@@ -20,12 +18,8 @@ from zoo.plots.style import (
     with_minus,
 )
 
-QUERIES = {
-    "crop_a": "crop A",
-    "crop_c": "crop C",
-    "caption_a": "caption A",
-    "caption_c": "caption C",
-}
+QUERIES = {"crop_a": "crop A", "crop_c": "crop C", "caption_a": "caption A"}
+QUERIES |= {"caption_c": "caption C"}
 _CROPS = ("A", "B", "C")
 _ON_COLOUR = ("white", "black", "black")  # letters on the palette's first three, 5:1 or more
 
@@ -42,13 +36,7 @@ def crop_figures(table):
 
 
 @styled
-def crop_sheet(
-    pictures: Sequence,
-    boxes: np.ndarray,
-    captions: Sequence,
-    image_uncertainty: np.ndarray,
-    caption_uncertainty: np.ndarray,
-) -> Figure:
+def crop_sheet(pictures, boxes, captions, image_uncertainty, caption_uncertainty):
     """One row a picture: the places of A, B and C, and the uncertainties of A and C."""
     rows = len(pictures)
     figure = new_figure(9.2, 1.75 * rows)
@@ -57,30 +45,16 @@ def crop_sheet(
         axis = figure.add_subplot(grid[row, 0])
         show_image(axis, pictures[row])
         for number, (x, y, width, height) in enumerate(np.asarray(boxes[row])):
-            axis.add_patch(
-                Rectangle(
-                    (x - 0.5, y - 0.5),
-                    width,
-                    height,
-                    fill=False,
-                    edgecolor=PALETTE[number],
-                    linewidth=1.6,
-                    linestyle="--" if number == 2 else "-",
-                    clip_on=False,
-                )
-            )
+            colour, right, bottom = PALETTE[number], number == 1, number == 2
+            look = {"fill": False, "edgecolor": colour, "linewidth": 1.6, "clip_on": False}
+            look["linestyle"] = "--" if number == 2 else "-"
+            axis.add_patch(Rectangle((x - 0.5, y - 0.5), width, height, **look))
             # Each in a corner of its own: crops often share one, and often end with the picture.
-            right, bottom = number == 1, number == 2
-            axis.annotate(
-                _CROPS[number],
-                (x - 0.5 + right * width, y - 0.5 + bottom * height),
-                annotation_clip=False,
-                color=_ON_COLOUR[number],
-                fontsize=7,
-                ha="right" if right else "left",
-                va="bottom" if bottom else "top",
-                bbox={"facecolor": PALETTE[number], "edgecolor": "none", "pad": 0.8},
-            )
+            look = {"ha": "right" if right else "left", "va": "bottom" if bottom else "top"}
+            look |= {"color": _ON_COLOUR[number], "fontsize": 7, "annotation_clip": False}
+            look["bbox"] = {"facecolor": colour, "edgecolor": "none", "pad": 0.8}
+            corner = x - 0.5 + right * width, y - 0.5 + bottom * height
+            axis.annotate(_CROPS[number], corner, **look)
         axis = figure.add_subplot(grid[row, 1])
         axis.set_axis_off()
         crops, texts = np.asarray(image_uncertainty[row]), np.asarray(caption_uncertainty[row])

@@ -1,13 +1,22 @@
-"""Crops A, B and their union C of a picture, which differ in ambiguity by construction."""
+"""Crops A, B and their union C of a picture, which differ in ambiguity by construction; and phrases
+about single birds of toy scenes, as Visual Genome has them."""
 
+import json
 import math
+import shutil
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from zoo.data.loaders import coco
 from zoo.data.records import Records
+from zoo.data.toy import write_whole
+from zoo.data.toy.birds.attributes import choose, mention
+from zoo.data.toy.scenes.truth import read_truth
 from zoo.files import images
+
+_SHAKE = 0.04  # of a box's edges, relative to its size: nobody draws the same box twice
 
 
 class CropTriplet(NamedTuple):
@@ -26,11 +35,6 @@ def crop_triplets(
     """One triplet of every picture that has one."""
     if records.caption_boxes is None:
         raise ValueError("`records` must have boxes of their captions; received none")
-    if not largest > 0 or num_regions < 2:
-        raise ValueError(
-            "`largest` must be above 0 and `num_regions` at least 2; "
-            f"received {largest} and {num_regions}"
-        )
     sizes = np.asarray(sizes, np.float32)
     corners = _corners(records.caption_boxes, sizes[records.caption_image])
     area = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
@@ -82,3 +86,50 @@ def _overlap(one, others):
     intersection = np.prod(np.maximum(edges, 0), axis=1)
     area = np.prod(one[2:] - one[:2]) + np.prod(others[:, 2:] - others[:, :2], axis=1)
     return intersection / (area - intersection)
+
+
+def describe_birds(root, out, split="test", seed=0, phrases_per_bird=3):
+    """Writes phrases about the birds of those scenes that show several."""
+    layout = root / "coco"
+    records = coco.load(
+        layout / "annotations" / "dataset_coco.json", layout, split=split, verbose=False
+    ).records
+    truths = read_truth(root)
+    wanted = {
+        "split": split,
+        "seed": int(seed),
+        "phrases_per_bird": int(phrases_per_bird),
+        "images": [int(number) for number in records.image_ids],
+    }
+
+    def write(folder):
+        (folder / "VG_100K").mkdir()
+        entries, region = [], 0
+        for path, number in zip(records.image_paths, wanted["images"], strict=True):
+            birds = [bird for bird in truths[number].birds if min(bird.box[2:]) > 0]
+            if len(birds) < 2:
+                continue
+            rng = np.random.default_rng([seed, number])
+            regions = []
+            for bird in birds * phrases_per_bird:
+                phrase = mention(rng, bird.attributes, choose(rng, bird.attributes, bird.visible))
+                region += 1
+                regions.append(
+                    {"region_id": region, "image_id": number, "phrase": phrase, **_box(rng, bird)}
+                )
+            entries.append({"id": number, "regions": regions})
+            shutil.copyfile(path, folder / "VG_100K" / f"{number}.jpg")
+        (folder / "region_descriptions.json").write_text(json.dumps(entries))
+
+    return write_whole(out, "toy_phrases.json", "phrases about toy scenes", wanted, write)
+
+
+def _box(rng, bird):
+    x, y, width, height = bird.box
+    left, top, right, bottom = rng.normal(0, _SHAKE, 4) * [width, height, width, height]
+    return {
+        "x": round(float(x + left), 1),
+        "y": round(float(y + top), 1),
+        "width": round(float(width + right - left), 1),
+        "height": round(float(height + bottom - top), 1),
+    }

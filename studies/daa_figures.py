@@ -7,32 +7,43 @@ Cross-Modal Retrieval", NeurIPS 2022. All runs must have the same test split. Wr
 
 - `positives.png`, figure 1 (b): how many pairs of the split are above a CIDEr score.
 - `retrieved.png`, figure 1 (c), of runs on pictures: the first images of one caption by each run,
-  with their CIDEr; which caption is said in `studies/daa_retrieved.py`.
+  with their CIDEr; see `choose`.
 - `asp_at.png`, figure 3: ASP among the N items of a query whose CIDEr is highest.
 - `asp.png`, figure 4: ASP after each epoch, of runs with `--asp`.
 - `figures.json`: the numbers.
 """
 
 import json
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from studies import daa_retrieved
-from studies.daa_metrics import pairs_above, semantic_precision_at
-from studies.daa_plots import asp_curves, positives_plot, precision_at_plot
 from zoo import cli, evaluation, plots, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
 from zoo.errors import InputError
-from zoo.files import RunFolder, write_text
+from zoo.files import write_text
 from zoo.files.written import Written
-from zoo.metrics.blocks import as_similarity
+from zoo.metrics.blocks import as_similarity, row_blocks
 from zoo.metrics.cider_score import VARIANTS
+from zoo.metrics.semantic_precision import agreement, checked, row_pairs
+from zoo.models.run_folder import RunFolder
+from zoo.plots.style import (
+    DIRECTIONS,
+    GREY,
+    MARKERS,
+    PALETTE,
+    RIGHT,
+    new_figure,
+    show_image,
+    styled,
+)
 
 DEPTHS = 12  # points of a curve
+COLUMNS, CELL = 10, 0.95  # of figure 1 (c); inches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +93,10 @@ def main(argv=None):
 
 def positives(settings, records, matrix):
     """How many pairs are above each score, and how many are annotated."""
-    of_image = np.unique(records.caption_labels, return_counts=True)
-    counts = dict(zip(*(part.tolist() for part in of_image), strict=True))
-    return {
-        "thresholds": list(settings.thresholds),
-        "pairs_above": pairs_above(matrix, settings.thresholds),
-        "annotated": sum(counts.get(label, 0) for label in records.image_labels.tolist()),
-    }
+    annotated = (records.image_labels[:, None] == records.caption_labels).sum()
+    thresholds = list(settings.thresholds)
+    above = pairs_above(matrix, thresholds)
+    return {"thresholds": thresholds, "pairs_above": above, "annotated": int(annotated)}
 
 
 def retrieved(settings, split, ranked, matrix):
@@ -100,12 +108,10 @@ def retrieved(settings, split, ranked, matrix):
         return np.flatnonzero(records.image_labels == label).tolist()
 
     pairs = {name: as_similarity(scores) for name, scores in ranked.items()}
-    caption, found, values = daa_retrieved.choose(
-        pairs, as_similarity(matrix), annotated, settings.shown
-    )
+    caption, found, values = choose(pairs, as_similarity(matrix), annotated, settings.shown)
     if split.picture is not None:
         words, own = records.captions[caption], annotated(caption)
-        figure = daa_retrieved.draw(words, found, values, split.picture, own)
+        figure = draw_retrieved(words, found, values, split.picture, own)
         plots.save(figure, settings.out / "retrieved.png")
     items = {
         name: {"images": images.tolist(), "scores": values[name].tolist()}
@@ -138,6 +144,123 @@ def draw(out, results):
     histories = results["histories"]
     if any("val_i2t_asp" in history for history in histories.values()):
         plots.save(asp_curves(histories), out / "asp.png")
+
+
+def semantic_precision_at(similarity, semantic, depths):
+    """ASP among the N items of each query that are semantically nearest, for several N."""
+    similarity, semantic = checked(similarity, semantic)
+    return {
+        "i2t": _one_direction(similarity, semantic, depths),
+        "t2i": _one_direction(similarity.transposed(), semantic.transposed(), depths),
+    }
+
+
+def _one_direction(similarity, semantic, depths):
+    total = np.zeros(len(depths))
+    for scores, truth in row_pairs(similarity, semantic):
+        nearest = np.argsort(-truth, kind="stable")
+        scores, truth = scores[nearest], truth[nearest]
+        total += np.array([agreement(scores[:n], truth[:n]) for n in depths])
+    return (total / similarity.shape[0]).tolist()
+
+
+def pairs_above(semantic, thresholds):
+    """How many pairs of an image and a caption have a semantic score above each threshold."""
+    thresholds = np.asarray(thresholds, float)
+    counts = np.zeros(len(thresholds), int)
+    for _, rows in row_blocks(as_similarity(semantic), name="semantic"):
+        ordered = np.sort(rows, axis=None)
+        counts += ordered.size - np.searchsorted(ordered, thresholds, side="right")
+    return counts.tolist()
+
+
+def choose(pairs, matrix, annotated, shown):
+    """The caption whose retrieved sets differ most in meaning though all runs are right at once."""
+    best = None
+    by_caption = {name: scores.transposed() for name, scores in pairs.items()}
+    meaning = matrix.transposed()
+    for caption in range(meaning.shape[0]):
+        found = {
+            name: np.argsort(-scores.rows(caption, caption + 1)[0], kind="stable")[:shown]
+            for name, scores in by_caption.items()
+        }
+        scores = meaning.rows(caption, caption + 1)[0]
+        values = {name: scores[images] for name, images in found.items()}
+        means = [of_run.mean() for of_run in values.values()]
+        own = annotated(caption)
+        is_right = all(images[0] in own for images in found.values())
+        key = (is_right, max(means) - min(means))
+        if best is None or key > best[0]:
+            best = key, caption, found, values
+    return best[1:]
+
+
+@styled
+def draw_retrieved(caption, found, values, picture, annotated):
+    """One block of pictures a run, the best first, the CIDEr of each below it."""
+    shown = len(next(iter(found.values())))
+    rows = -(-shown // COLUMNS)
+    figure = new_figure(CELL * COLUMNS, len(found) * (rows * (CELL + 0.2) + 0.35) + 0.5)
+    figure.suptitle(textwrap.fill(f"“{caption}”", 90))
+    blocks = np.atleast_1d(figure.subfigures(len(found), 1))
+    for block, (name, images) in zip(blocks, found.items(), strict=True):
+        block.suptitle(f"{name}: mean CIDEr {values[name].mean():.3f}", fontsize=9)
+        grid = block.subplots(rows, COLUMNS, squeeze=False)
+        for axis in grid.ravel()[shown:]:
+            axis.set_axis_off()
+        for axis, image, value in zip(grid.ravel(), images, values[name], strict=False):
+            show_image(axis, picture(image))
+            look = {"color": RIGHT, "fontweight": "bold"} if image in annotated else {}
+            axis.set_xlabel(f"{value:.2f}", fontsize=7, **look)
+    return figure
+
+
+@styled
+def positives_plot(thresholds, counts, annotated):
+    """The number of pairs above each semantic score, beside that of the annotated pairs."""
+    figure = new_figure(5.2, 3.6)
+    axis = figure.subplots()
+    shown = np.maximum(counts, 0.5)  # none is drawn at the foot of the logarithmic axis
+    axis.plot(thresholds, shown, marker=MARKERS[0], color=PALETTE[0], label="pairs above")
+    axis.axhline(annotated, color=GREY, linestyle="--", label=f"annotated, {annotated:,}")
+    axis.set(xlabel="CIDEr with the image's captions", ylabel="pairs", yscale="log")
+    axis.legend()
+    return figure
+
+
+@styled
+def precision_at_plot(depths, precisions):
+    """ASP among the N semantically nearest items, one panel a direction, one curve a system."""
+    figure = new_figure(9.0, 3.4)
+    axes = figure.subplots(1, 2, sharey=True)
+    for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
+        for number, (system, found) in enumerate(precisions.items()):
+            color, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
+            values = 100 * np.asarray(found[side])
+            axis.plot(depths[side], values, color=color, marker=marker, label=system)
+        axis.set(title=name, xlabel="N semantically nearest items", xscale="log")
+    axes[0].set_ylabel("ASP (%)")
+    axes[1].legend()
+    return figure
+
+
+@styled
+def asp_curves(histories):
+    """ASP over the epochs, one panel a direction, one curve a system."""
+    figure = new_figure(9.0, 3.4)
+    axes = figure.subplots(1, 2, sharey=True)
+    for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
+        for place, (system, history) in enumerate(histories.items()):
+            values = np.asarray(history.get(f"val_{side}_asp", []), float)
+            epochs = np.flatnonzero(np.isfinite(values))
+            if not len(epochs):
+                continue
+            color, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
+            axis.plot(epochs + 1, values[epochs], color=color, marker=marker, label=system)
+        axis.set(title=name, xlabel="epoch")
+    axes[0].set_ylabel("ASP (%)")
+    axes[1].legend()
+    return figure
 
 
 if __name__ == "__main__":

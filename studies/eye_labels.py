@@ -8,14 +8,12 @@ eighths report. Over Flickr8k's test photos, COCO's subset, and those of it that
 seen. Ranks are those of today's answers, of which only labelled pairs count.
 """
 
-from pathlib import Path
-
 import numpy as np
 
-from studies.people_data import Encoded, labels_of
+from studies.people_data import Encoded, labels_of, parser_of
 from studies.statistics import auroc
 from zoo import Tower, evaluation
-from zoo.cli import OneLineParser, run
+from zoo.cli import run
 from zoo.confidence.fits import SHORT, Fits, read_by
 from zoo.data import packaged_photos
 from zoo.embeddings.arrays import take
@@ -27,7 +25,8 @@ LISTED = (0.4, 0.5)  # probabilities from which a list of all that fits begins
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    parser = parser_of("eye_labels", __doc__, "flickr8k and coco_subset")
+    options = parser.parse_args(argv)
     learner, galleries = learner_of(options)
     said = left_out(learner, galleries, options.seed)
     print(
@@ -48,9 +47,9 @@ def learner_of(options):
     """A `zoo.evaluation.fits.Learner` of the preset, and the labelled galleries: the first two
     teach and are asked, the third is asked alone."""
     name, cache = options.model, options.cache
-    data = Encoded.of(options.data / "flickr8k", name, "validation", cache)
-    labelled = labels_of(options.data, name, cache)
-    files = sorted(path.name for path in (options.data / "coco_subset/images").iterdir())
+    data = Encoded.of(options.folder / "flickr8k", name, "validation", cache)
+    labelled = labels_of(options.folder, name, cache)
+    files = sorted(path.name for path in (options.folder / "coco_subset/images").iterdir())
     new = np.flatnonzero(np.isin(files, [path.name for path in packaged_photos()]))
     coco = labelled[1]
     pairs = np.isin(coco.photos, new)
@@ -130,15 +129,6 @@ def _weighted_area(told, fit, weights):
     fit, weights = fit[order], weights[order]
     others = weights * (1 - fit)
     return (weights * fit) @ (np.cumsum(others) - others / 2) / ((weights @ fit) * others.sum())
-
-
-def _parser():
-    parser = OneLineParser(prog="python -m studies.eye_labels", description=__doc__.split("\n")[0])
-    parser.add_argument("model", help="a preset of photos with a bank of captioned photos")
-    parser.add_argument("data", type=Path, help="folder with flickr8k and coco_subset")
-    parser.add_argument("--seed", type=int, default=0, help="of the eighths (default 0)")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    return parser
 
 
 if __name__ == "__main__":

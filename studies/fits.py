@@ -9,18 +9,17 @@ there, with another in its place, and a mixture in which 70 % of the questions h
 the others all that fits is taken out. Also what certified cut-offs keep.
 """
 
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
 from studies import oracle
 from studies.judgments import Judgments
-from studies.people_data import MODEL, Encoded
+from studies.people_data import MODEL, Encoded, parser_of
 from studies.statistics import auroc
 from zoo import Tower, evaluation
-from zoo.cli import OneLineParser, run
-from zoo.confidence import Probes, QueryScores, abstention_auc
+from zoo.cli import run
+from zoo.confidence import QueryScores, abstention_auc
 from zoo.confidence import fits as fitting
 from zoo.confidence.scores import agreement
 from zoo.embeddings.arrays import take
@@ -29,7 +28,6 @@ from zoo.evaluation.fits import TAKEN_OUT, learn_fits, with_fits
 from zoo.evaluation.relevance import score_scale
 from zoo.models.presets import from_preset
 from zoo.retriever import Retriever
-from zoo.retriever.parts import HUBS
 from zoo.search import Index, scoring
 
 RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))
@@ -71,8 +69,8 @@ def halves_of(options):
     of_model, of_preset = (
         Encoded.of(options.folder, name, "test", options.cache) for name in (options.model, MODEL)
     )
-    probes = Probes.load(options.probes) if options.probes else evaluation.probes_of(options.model)
-    judgments, encode = Judgments.read(options.folder), Tower(options.model, "captions").of_texts
+    probes, judgments = evaluation.probes_of(options.model), Judgments.read(options.folder)
+    encode = Tower(options.model, "captions").of_texts
     table, truth = oracle.pairs_of(of_preset, judgments)
     first = np.random.default_rng(options.seed).permutation(len(truth)) < len(truth) // 2
     parts = first, ~first
@@ -86,16 +84,16 @@ def halves_of(options):
         data = of_model.select(np.flatnonzero(part))
         judged = judgments.matrix(data.names, data.names)
         told = with_fits(probes, learned, probes.bank)
-        yield People(data, options.model, told, judged, options.hubs, true)
+        yield People(data, options.model, told, judged, true)
 
 
 class People:
     """The model's answers to the third caption of each photo, and what fits them."""
 
-    def __init__(self, data, model, probes, judged, hubs, weights):
+    def __init__(self, data, model, probes, judged, weights):
         self.data, self.model, self.probes = data, from_preset(model), probes
-        self.count, self.hubs = len(data.names), hubs
-        owners, count = data.owners, self.count
+        owners, count = data.owners, len(data.names)
+        self.count = count
         self.asked = np.array([np.flatnonzero(owners == photo)[2] for photo in range(count)])
         self.queries = take(data.captions, self.asked)
         self.texts = [data.texts[row] for row in self.asked]
@@ -107,8 +105,8 @@ class People:
         self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
 
     def retriever(self, photos):
-        images, hubs = take(self.data.images, photos), HUBS[self.hubs]
-        return Retriever.build(self.model, images, ids=photos, probes=self.probes, hubs=hubs)
+        images = take(self.data.images, photos)
+        return Retriever.build(self.model, images, ids=photos, probes=self.probes)
 
     def there(self, size, seed):
         """Photos and questions about them."""
@@ -252,22 +250,14 @@ def _scores(parts, truth, photos, retriever, queries):
 
 
 def _parser():
-    parser = OneLineParser(prog="python -m studies.fits", description=__doc__.split("\n")[0])
-    parser.add_argument("model", help="a preset or a run that says what else fits")
-    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
+    parser = parser_of("fits", __doc__, "Flickr8k and judgments.csv")
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500])
-    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    parser.add_argument("--probes", type=Path, help="others than the model's own")
     parser.add_argument(
         "--answerable",
         type=float,
         default=fitting.ANSWERABLE,
         help="share of questions with an answer that the second opinion is learnt of (default "
         "%(default)s)",
-    )
-    parser.add_argument(
-        "--hubs", choices=HUBS, default="auto", help="whether they are corrected (default auto)"
     )
     parser.add_argument("--draws", type=int, default=3, help="of each gallery (default 3)")
     parser.add_argument(

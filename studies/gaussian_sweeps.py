@@ -7,7 +7,7 @@ import vse_coco
 import vse_flickr30k
 import vsrn_flickr30k
 from studies import columns
-from studies.variants import Sweep, rows_of
+from studies.seed_table import Sweep, rows_of
 
 FT = "--fine-tuning-epochs=15"
 SHAPES = ("spherical_mean", "spherical_one", "ellipsoidal")

@@ -52,9 +52,7 @@ class World(NamedTuple):
     captions: dict
     owners: np.ndarray
     fit: np.ndarray  # (captions, photos)
-    probes: Probes | None = (
-        None  # of the packaged photos; None: photos of this world stand for them
-    )
+    probes: Probes | None = None  # of the packaged photos; without any some of these stand for them
     stand_in: int = 170
     own: int = OWN
     has_rho: bool = True
@@ -63,11 +61,8 @@ class World(NamedTuple):
         """Probes and what else fits, of some photos."""
         rows = np.flatnonzero(np.isin(self.owners, photos))
         owners = np.searchsorted(photos, self.owners[rows])
-        sides, numbers = (
-            (take(self.images, photos), take(self.captions, rows)),
-            np.arange(len(photos)),
-        )
-        whole = np.ones(len(photos), bool)
+        sides = take(self.images, photos), take(self.captions, rows)
+        numbers, whole = np.arange(len(photos)), np.ones(len(photos), bool)
         return Probes.of(*sides, numbers, owners, owners, whole=whole), rows, owners
 
 
@@ -127,9 +122,8 @@ def worlds_of_clip(data):
     with open(data / "flickr8k" / "pairs.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             told.setdefault(Path(row["image"]).name, []).append(row["caption"])
-    for one in json.loads((data / "coco_annotations/captions_val2017.json").read_text("utf-8"))[
-        "annotations"
-    ]:
+    text = (data / "coco_annotations/captions_val2017.json").read_text("utf-8")
+    for one in json.loads(text)["annotations"]:
         told.setdefault(f"{one['image_id']:012}.jpg", []).append(one["caption"])
     pairs, photos = (np.load(folder / f"flickr8k_clip_b32_{x}.npz") for x in ("pairs", "images"))
     coco = np.load(folder / "coco_val2017_clip_b16_pairs.npz")
@@ -272,11 +266,9 @@ def _line(of, mean, spread):
     said, low, high = np.array([one.judged(mean, spread) for one in of]).T
     true = np.array([one.true for one in of])
     away, holds = np.abs(said - true), (low <= true) & (true <= high)
-    cells = (
-        f"{said.mean():.3f} | {true.mean():.3f} | {np.mean([one.shift for one in of]):+.2f} | "
-        f"{away.mean():.3f} | {away.max():.3f} | {holds.mean():.2f} | {(high - low).mean():.2f}"
-    )
-    return cells, away, holds
+    shift, width = np.mean([one.shift for one in of]), (high - low).mean()
+    cells = f"{said.mean():.3f} | {true.mean():.3f} | {shift:+.2f} | {away.mean():.3f}"
+    return f"{cells} | {away.max():.3f} | {holds.mean():.2f} | {width:.2f}", away, holds
 
 
 if __name__ == "__main__":

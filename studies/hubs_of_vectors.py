@@ -18,11 +18,15 @@ KS = (1, 5, 10)
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    parser = OneLineParser(prog="python -m studies.hubs_of_vectors", description=__doc__)
+    parser.add_argument("vectors", type=Path, help="an .npz file")
+    parser.add_argument("--others", type=Path, help="an .npz file of further `images`")
+    parser.add_argument("--draws", type=int, default=5, help="halves (default 5)")
+    options = parser.parse_args(argv)
     with np.load(options.vectors, allow_pickle=False) as file:
         images, captions = (file[name].astype("float32") for name in ("images", "captions"))
         owner = file["owner"] if "owner" in file.files else np.arange(len(captions))
-    others = np.empty((0, images.shape[1]), "float32")
+    others = images[:0]
     if options.others is not None:
         with np.load(options.others, allow_pickle=False) as file:
             others = file["images"].astype("float32")
@@ -30,7 +34,7 @@ def main(argv=None):
     for direction in ("t2i", "i2t"):
         for corrected in (False, True):
             found = [
-                recalls(images, captions, owner, others, direction, corrected, options.seed + draw)
+                recalls(images, captions, owner, others, direction, corrected, draw)
                 for draw in range(options.draws)
             ]
             cells = " | ".join(f"{100 * value:.1f}" for value in np.mean(found, axis=0))
@@ -53,15 +57,6 @@ def recalls(images, captions, owner, others, direction, corrected, seed):
     index = Index.build({"mean": items}, "cosine", hubs=hubs)
     ids = index.search({"mean": queries}, min(max(KS), len(items)))[1]
     return [np.take_along_axis(matches, ids[:, :k], axis=1).any(axis=1).mean() for k in KS]
-
-
-def _parser():
-    parser = OneLineParser(prog="python -m studies.hubs_of_vectors", description=__doc__)
-    parser.add_argument("vectors", type=Path, help="an .npz file")
-    parser.add_argument("--others", type=Path, help="an .npz file of further `images`")
-    parser.add_argument("--draws", type=int, default=5, help="halves (default 5)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first half (default 0)")
-    return parser
 
 
 if __name__ == "__main__":

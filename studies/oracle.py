@@ -27,7 +27,11 @@ HALVES = 3
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    parser = OneLineParser(prog="python -m studies.oracle", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    options = parser.parse_args(argv)
     data = Encoded.of(options.folder, "photos_pfe", "test", cache=options.cache)
     table, truth = pairs_of(data, Judgments.read(options.folder))
     known = ~np.isnan(truth) & ~np.eye(len(truth), dtype=bool)
@@ -82,14 +86,6 @@ def pairs_of(data, judgments):
     columns = np.concatenate([part for _, part in told], axis=1)
     share = (scores - low) / (high - low)
     return np.stack([*columns, share], axis=2), truth
-
-
-def _parser():
-    parser = OneLineParser(prog="python -m studies.oracle", description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, help="of Flickr8k, with judgments.csv")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
-    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
-    return parser
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ E.2 are drawn by their sweeps (`studies/ablations.py`).
   bins are of all queries.
 - 7: mean σ over the share of erased pixels, and over the share of words that become <unk>.
 - 8: ellipses of a mix of two images and of an erased image beside the originals'; figure.json has
-  the shares of areas and masses over all drawn pairs.
+  the shares of areas over all drawn pairs.
 - D.1: the variances of the first run, sorted by dimension, and the one of an isotropic run.
 - E.1: R-Precision by match probability over its J samples, and by what needs none.
 - E.3: PMRP by ζ of every run that was measured with `--annotations-dir` and instances.
@@ -41,9 +41,10 @@ from zoo import cli, metrics, plots, similarities
 from zoo.cli import setting
 from zoo.data import captions as texts
 from zoo.errors import InputError
-from zoo.files import RunFolder, write_text
+from zoo.files import write_text
 from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity
+from zoo.models.run_folder import RunFolder
 from zoo.plots.ellipses import items_of
 
 PRESET = "toy_birds_pcme"
@@ -71,8 +72,6 @@ class Settings:
     def __post_init__(self):
         if self.out is None:
             object.__setattr__(self, "out", Path("runs/pcme_figures") / self.figure)
-        if min(self.samples, default=0) < 1:
-            raise ValueError("--samples must be positive")
 
 
 def main(argv=None):
@@ -121,26 +120,15 @@ def recall_by_uncertainty(settings):
     if settings.annotations_dir is not None:
         ids = records.image_ids, records.caption_ids
         benchmark = metrics.check_coco_ids(*ids, settings.annotations_dir)
-        folds = [
-            (benchmark.rows[rows], benchmark.columns[columns])
-            for rows, columns in benchmark.folds()
-        ]
+        folds = [(benchmark.rows[a], benchmark.columns[b]) for a, b in benchmark.folds()]
     found = {side: ([], []) for side in ("i2t", "t2i")}
     for rows, columns in folds:
         of_fold = as_similarity(pairs).take(rows, columns)
         truth = metrics.LabelRelevance(records.image_labels[rows], records.caption_labels[columns])
-        for side, scores, relevance, values in (
-            ("i2t", of_fold, truth, encoded.image_uncertainty[rows]),
-            (
-                "t2i",
-                of_fold.transposed(),
-                truth.transposed(),
-                encoded.caption_uncertainty[columns],
-            ),
-        ):
-            ranks = metrics.rank_queries(scores, relevance)
-            found[side][0].append(ranks)
-            found[side][1].append(values)
+        found["i2t"][0].append(metrics.rank_queries(of_fold, truth))
+        found["i2t"][1].append(encoded.image_uncertainty[rows])
+        found["t2i"][0].append(metrics.rank_queries(of_fold.transposed(), truth.transposed()))
+        found["t2i"][1].append(encoded.caption_uncertainty[columns])
     bins = {
         side: metrics.recall_in_bins(joined(ranks), np.concatenate(values))
         for side, (ranks, values) in found.items()
@@ -165,10 +153,8 @@ def erased(settings):
     curves = {}
     if run.picture is not None:
         curves["Erased pixels"] = inputs.ERASED, inputs.erased_uncertainty(run, images)
-    curves["Words that become <unk>"] = (
-        inputs.DROPPED,
-        inputs.dropped_uncertainty(run, words, "mask"),
-    )
+    lost = inputs.dropped_uncertainty(run, words, "mask")
+    curves["Words that become <unk>"] = inputs.DROPPED, lost
     panels = {
         name: (100 * np.array(levels), values, "share lost (%)")
         for name, (levels, values) in curves.items()
@@ -186,10 +172,8 @@ def appended(settings):
         curves["Erased pixels"] = 100 * np.array(inputs.ERASED), values
         labels["Erased pixels"] = "share erased (%)"
     ids = texts.token_ids(run.model.tokenizer, run.encoded.records.captions[words])
-    columns = [
-        inputs.measured(run, "captions", with_unknown(run.model.tokenizer, ids, count))
-        for count in APPENDED
-    ]
+    longer = (with_unknown(run.model.tokenizer, ids, count) for count in APPENDED)
+    columns = [inputs.measured(run, "captions", one) for one in longer]
     curves["Appended <unk>"] = np.array(APPENDED), np.log(np.stack(columns, axis=1))
     labels["Appended <unk>"] = "number of <unk>"
     panels = {name: (*curve, labels[name]) for name, curve in curves.items()}

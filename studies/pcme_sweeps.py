@@ -5,7 +5,7 @@ import pcme_coco
 import pcme_cub
 import pvse_cub
 from studies import columns
-from studies.variants import Curves, Sweep, rows_of, with_and_without
+from studies.seed_table import Curves, Sweep, rows_of, with_and_without
 
 SETS = (1, 2, 4)  # the K of PVSE
 MINING = {"sum": "all negatives", "hardest": "hardest negatives"}

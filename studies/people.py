@@ -60,7 +60,12 @@ class Questions(NamedTuple):
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    parser = OneLineParser(prog="python -m studies.people", description=__doc__.split("\n")[0])
+    parser.add_argument("models", nargs="+", help="presets or runs")
+    parser.add_argument("--data-dir", type=Path, required=True, help="Flickr8k and judgments.csv")
+    parser.add_argument("--draws", type=int, default=100, help="of the bootstrap; 0: no intervals")
+    parser.add_argument("--out", type=Path, help="Markdown file to write")
+    options = parser.parse_args(argv)
     grades = Grades.read(options.data_dir)
     questions, answers = None, {}
     for name in options.models:
@@ -121,16 +126,9 @@ def entropies(scores):
 def of_counts(answers, questions):
     """Functions of weights: Spearman of σ, entropy and best score with how many photos fit."""
     counts = np.nansum(questions.fits, axis=1)
-    read = dict(
-        zip(
-            KNOWS,
-            (answers.sigma, entropies(answers.scores), answers.scores.max(axis=1)),
-            strict=True,
-        )
-    )
-    return {
-        name: None if values is None else _spearman(values, counts) for name, values in read.items()
-    }
+    read = answers.sigma, entropies(answers.scores), answers.scores.max(axis=1)
+    found = (None if values is None else _spearman(values, counts) for values in read)
+    return dict(zip(KNOWS, found, strict=True))
 
 
 def _spearman(values, counts):
@@ -184,17 +182,6 @@ def _table(rows):
     head, *body = rows
     lines = [["", *head], ["---"] * (len(head) + 1), *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _parser():
-    parser = OneLineParser(prog="python -m studies.people", description=__doc__.split("\n")[0])
-    parser.add_argument("models", nargs="+", help="presets or runs")
-    parser.add_argument(
-        "--data-dir", type=Path, required=True, help="Flickr8k: pairs.csv, judgments.csv, photos"
-    )
-    parser.add_argument("--draws", type=int, default=100, help="of the bootstrap; 0: no intervals")
-    parser.add_argument("--out", type=Path, help="Markdown file to write")
-    return parser
 
 
 if __name__ == "__main__":

@@ -6,12 +6,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.cli import OneLineParser
 from zoo.embeddings.arrays import take, unit
 from zoo.evaluation.fits import Captioned, Labelled, scores_over
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.retriever import Retriever
 
 MODEL = "photos_pfe"
+
+
+def parser_of(study, doc, folder):
+    """The parser of a study of a model's answers over a folder of photos."""
+    parser = OneLineParser(prog=f"python -m studies.{study}", description=doc.split("\n")[0])
+    parser.add_argument("model", help="a preset or a run of photos with probes")
+    parser.add_argument("folder", type=Path, help=f"folder with {folder}")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default 0)")
+    parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
+    return parser
 
 
 class Encoded(NamedTuple):
@@ -48,9 +59,8 @@ class Encoded(NamedTuple):
             captions = retriever.tower("captions").of_texts(texts)
             arrays = {f"images_{key}": value for key, value in images.items()}
             arrays |= {f"captions_{key}": value for key, value in captions.items()}
-            arrays["sentences"] = (
-                sentence_vectors(texts) if sentences else np.zeros((len(texts), 1))
-            )
+            empty = np.zeros((len(texts), 1))
+            arrays["sentences"] = sentence_vectors(texts) if sentences else empty
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 np.savez(kept, **arrays)
@@ -103,11 +113,7 @@ def labels_of(data, preset, cache=None):
         place = {photo: row for row, photo in enumerate(encoded.names)}
         texts = list(dict.fromkeys(row["question"] for row in own))
         number = {text: row for row, text in enumerate(texts)}
-        columns = (
-            [number[row["question"]] for row in own],
-            [place[row["photo"]] for row in own],
-            [float(row["fit"]) for row in own],
-            [float(row["weight"]) for row in own],
-        )
-        found.append(Labelled(encoded.images, texts, *map(np.array, columns)))
+        told = [(number[row["question"]], place[row["photo"]]) for row in own]
+        judged = [(float(row["fit"]), float(row["weight"])) for row in own]
+        found.append(Labelled(encoded.images, texts, *np.transpose(told), *np.transpose(judged)))
     return found

@@ -44,12 +44,6 @@ class Settings:
     smoke: bool = setting(False, "smoke test with some images only")
     seed: int = setting(0, "seed of what is drawn")
 
-    def __post_init__(self):
-        if not 0 < self.share <= 0.5:
-            raise ValueError(f"--share must be in (0, 0.5]; received {self.share}")
-        if self.items < 1:
-            raise ValueError(f"--items must be at least 1; received {self.items}")
-
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)

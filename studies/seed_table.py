@@ -7,8 +7,9 @@ import numpy as np
 
 from studies.statistics import mean_and_deviation
 from zoo.errors import InputError
-from zoo.files import RunFolder, write_text
+from zoo.files import write_text
 from zoo.files.written import Written
+from zoo.models.run_folder import RunFolder
 
 DIRECTIONS = ("i2t", "t2i")
 
@@ -26,6 +27,38 @@ class Column(NamedTuple):
     title: str
     values: tuple
     form: str = ".1f"
+
+
+class Sweep(NamedTuple):
+    """One table, or one figure, of a paper."""
+
+    rows: dict  # `{name: Row}`
+    columns: tuple = ()  # `Column`s that the paper prints; those of a run without them are left out
+    curves: "Curves | None" = None  # what the paper draws, or None: a `Curves`
+    more: tuple = ()  # `Column`s of further tables of the same rows
+
+
+class Curves(NamedTuple):
+    """Metrics over a number that the rows vary."""
+
+    label: str  # of that number
+    lines: dict  # `{name of a line: [(number, name of a row), …]}`
+    columns: tuple  # `Column`s, one panel each
+
+
+def rows_of(main, variants):
+    """`{name: Row}` of a recipe's variants, `{name: flags}`."""
+    return {name: Row(main, tuple(flags)) for name, flags in variants.items()}
+
+
+def with_and_without(flags):
+    """All combinations of some parts: `{"VIB, PP": [flags that switch off the others]}`."""
+    variants = {}
+    for chosen in range(2 ** len(flags) - 1, -1, -1):
+        kept = [name for place, name in enumerate(flags) if chosen >> place & 1]
+        off = [flag for name, flag in flags.items() if name not in kept]
+        variants[", ".join(kept) or "none of them"] = off
+    return variants
 
 
 def publish(settings, *parts):
@@ -58,24 +91,22 @@ def run_rows(rows, settings, common=(), folds=("",)):
 def markdown(rows, columns, settings, folds=("",)):
     """The table of the finished runs in Markdown, means ± standard deviations over the seeds; "" if
     they have no number of it."""
-    cells, seeds = {}, {}
+    cells = {}
     for name in rows:
-        found = finished(name, settings, folds)
-        if found:
-            cells[name] = [cell(over_folds(column), found) for column in columns]
-            seeds[name] = len(found)
-    kept = [at for at in range(len(columns)) if any(row[at] for row in cells.values())]
-    if not kept:
+        if found := finished(name, settings, folds):
+            numbers = [cell(over_folds(column), found) for column in columns]
+            cells[name] = [*numbers, str(len(found))]
+    if not any(any(numbers) for *numbers, _ in cells.values()):
         return ""
-    lines = [
-        f"| | {''.join(f'{columns[at].title} | ' for at in kept)}seeds |",
-        f"|---|{'---|' * (len(kept) + 1)}",
-    ]
-    lines += [
-        f"| {name} | {''.join(f'{row[at]} | ' for at in kept)}{seeds[name]} |"
-        for name, row in cells.items()
-    ]
-    return "\n".join(lines) + "\n"
+    return of_cells([*(column.title for column in columns), "seeds"], cells)
+
+
+def of_cells(titles, cells):
+    """Rows `{name: texts}` in Markdown, without the columns that are empty in all of them."""
+    kept = [at for at in range(len(titles)) if any(row[at] for row in cells.values())]
+    lines = [["", *titles], ["---"] * (len(titles) + 1), *([n, *row] for n, row in cells.items())]
+    shown = [[line[0], *(line[at + 1] for at in kept)] for line in lines]
+    return "".join(f"| {' | '.join(line)} |\n" for line in shown)
 
 
 def finished(name, settings, folds=("",)):

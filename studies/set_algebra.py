@@ -15,6 +15,7 @@ from zoo.plots.style import MARKERS, PALETTE, new_figure, styled
 
 ERASED = 0.3  # of the area
 NUM_SAMPLES = 512
+_SHARE = 0.95  # of a Gaussian, that its ellipse holds
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,10 @@ def make(run):
 
 
 def measure(algebra, plane, seed=0):
-    """Shares of areas and masses that lie in each other, for every pair of an `Algebra`."""
-    generator = np.random.default_rng(seed)
-    gaussians = algebra.embeddings
-    noise = generator.standard_normal((NUM_SAMPLES, gaussians["mix"]["mean"].shape[1]))
-    disc = unit_disc(generator, NUM_SAMPLES)
+    """Shares of areas that lie in each other, for every pair of an `Algebra`."""
+    gaussians, disc = algebra.embeddings, unit_disc(np.random.default_rng(seed), NUM_SAMPLES)
     flat = {
         name: list(zip(*plane.project(g["mean"], g["log_variance"]), strict=True))
-        for name, g in gaussians.items()
-    }
-    full = {
-        name: list(zip(g["mean"], np.exp(g["log_variance"]), strict=True))
         for name, g in gaussians.items()
     }
     count = len(algebra.first)
@@ -81,16 +75,12 @@ def measure(algebra, plane, seed=0):
         other = (pair + 1) % count
         for name, at in (("", pair), ("_control", other)):
             originals = [flat[side][at] for side in ("first", "second")]
-            area = area_inside(*flat["mix"][pair], originals, disc)
-            collect(f"mix_area{name}", area)
-            originals = [full[side][at] for side in ("first", "second")]
-            mass = mass_inside(*full["mix"][pair], originals, noise)
-            collect(f"mix_mass{name}", mass)
+            collect(f"mix_area{name}", area_inside(*flat["mix"][pair], originals, disc))
         three = [flat[side][pair] for side in ("first", "second", "mix")]
         collect("covered", shared_area_inside(*three, disc))
-        first, erased = full["first"][pair], full["erased"][pair]
-        collect("original_in_erased", mass_inside(*first, [erased], noise))
-        collect("erased_in_original", mass_inside(*erased, [first], noise))
+        first, erased = flat["first"][pair], flat["erased"][pair]
+        collect("original_in_erased", area_inside(*first, [erased], disc))
+        collect("erased_in_original", area_inside(*erased, [first], disc))
     size = {name: g["log_variance"].sum(axis=1) for name, g in gaussians.items()}
     columns["wider_mix"] = size["mix"] > (size["first"] + size["second"]) / 2
     columns["wider_erased"] = size["erased"] > size["first"]
@@ -151,52 +141,30 @@ def mixed_and_erased(run):
     return algebra_plot(plane, mix, erased, (above, below)), {"pairs": len(order), **numbers}
 
 
-def inside(points, mean, variance, confidence=0.95):
-    """Whether points `(…, dim)` lie in the ellipsoid that holds a share of a Gaussian, `(…,)`."""
-    squared = ((points - mean) ** 2 / variance).sum(axis=-1)
-    return squared <= chi2.ppf(confidence, np.shape(points)[-1])
+def area_inside(mean, covariance, others, disc):
+    """The share of a Gaussian's ellipse in the plane that lies in the ellipses of all the others:
+    pairs of a mean `(2,)` and a covariance `(2, 2)`; `disc` is points of the unit disc."""
+    return float(np.mean(in_ellipses(ellipse_points(mean, covariance, disc), others)))
 
 
-def mass_inside(mean, variance, others, noise, confidence=0.95):
-    """The share of a Gaussian that lies in the regions of all the others.
-
-    Others are pairs of a mean and a variance, `(dim,)` each; noise is `(num_samples, dim)`.
-    """
-    points = mean + np.sqrt(variance) * noise
-    return float(np.mean(_in_all(points, others, confidence)))
+def shared_area_inside(first, second, third, disc):
+    """The share of the intersection of two ellipses that a third covers; NaN if there is none."""
+    points = ellipse_points(*first, disc)
+    points = points[in_ellipses(points, [second])]
+    return float(np.mean(in_ellipses(points, [third]))) if len(points) else np.nan
 
 
-def area_inside(mean, covariance, others, disc, confidence=0.95):
-    """The share of a Gaussian's ellipse in the plane that lies in the ellipses of all the others.
-
-    Others are pairs of a mean `(2,)` and a covariance `(2, 2)`; `disc` is points of the unit disc.
-    """
-    points = ellipse_points(mean, covariance, disc, confidence)
-    return float(np.mean(in_ellipses(points, others, confidence)))
-
-
-def shared_area_inside(first, second, third, disc, confidence=0.95):
-    """The share of the intersection of two ellipses that a third covers; NaN where there is none.
-
-    Each is a pair of a mean and a covariance.
-    """
-    points = ellipse_points(*first, disc, confidence)
-    points = points[in_ellipses(points, [second], confidence)]
-    return float(np.mean(in_ellipses(points, [third], confidence))) if len(points) else np.nan
-
-
-def ellipse_points(mean, covariance, disc, confidence=0.95):
+def ellipse_points(mean, covariance, disc):
     """The image of points of the unit disc in an ellipse, `(num_samples, 2)`."""
-    radius = np.sqrt(chi2.ppf(confidence, 2))
-    return mean + radius * disc @ np.linalg.cholesky(covariance).T
+    return mean + np.sqrt(chi2.ppf(_SHARE, 2)) * disc @ np.linalg.cholesky(covariance).T
 
 
-def in_ellipses(points, ellipses, confidence=0.95):
+def in_ellipses(points, ellipses):
     """Whether points of the plane lie in all of some ellipses, booleans `(points,)`."""
     result = np.ones(len(points), bool)
     for mean, covariance in ellipses:
-        turned = np.linalg.solve(np.linalg.cholesky(covariance), (points - mean).T).T
-        result &= inside(turned, 0.0, 1.0, confidence)
+        turned = np.linalg.solve(np.linalg.cholesky(covariance), (points - mean).T)
+        result &= np.square(turned).sum(axis=0) <= chi2.ppf(_SHARE, 2)
     return result
 
 
@@ -205,10 +173,6 @@ def unit_disc(generator, num_samples):
     radius = np.sqrt(generator.random(num_samples))
     angle = 2 * np.pi * generator.random(num_samples)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-
-
-def _in_all(points, others, confidence):
-    return np.all([inside(points, *other, confidence) for other in others], axis=0)
 
 
 def _take(gaussian, positions):

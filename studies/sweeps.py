@@ -5,7 +5,7 @@ import dive_coco
 import pcmepp_coco
 import pcmepp_noisy_coco
 from studies import columns, gaussian_sweeps, pcme_sweeps
-from studies.variants import Sweep, rows_of, with_and_without
+from studies.seed_table import Sweep, rows_of, with_and_without
 
 ONE, WHOLE = ("--mixing-beta=1",), "--mix-whole-batches"
 NO_SWA = "--averaged-epochs=0"

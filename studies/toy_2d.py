@@ -22,8 +22,8 @@ from matplotlib.lines import Line2D
 
 from zoo import cli, losses, models, similarities, training
 from zoo.cli import setting
-from zoo.files import RunFolder
 from zoo.files.seeding import step_seed, uniform
+from zoo.models.run_folder import RunFolder
 from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 
 DISTANCES = {
@@ -31,7 +31,7 @@ DISTANCES = {
     "wasserstein_2": similarities.SquaredWasserstein2,
 }
 TITLES = {"csd": "CSD (PCME++)", "wasserstein_2": "squared 2-Wasserstein"}
-CLASSES = 3
+CLASSES, A2 = 3, "PCME++, appendix A.2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,26 +39,18 @@ class Settings(training.RunSettings):
     """The paper's settings."""
 
     out: Path = setting(Path("runs/toy_2d"), "run folder to write or resume", identity=False)
-    points_per_class: int = setting(
-        500, "points of each class", source="PCME++, appendix A.2", smoke=50
-    )
-    confusing: float = setting(
-        0.3, "share of them that are confusing", source="PCME++, appendix A.2"
-    )
+    points_per_class: int = setting(500, "points of each class", source=A2, smoke=50)
+    confusing: float = setting(0.3, "share of them that are confusing", source=A2)
     noise: float = setting(
-        0.1,
-        "standard deviation of points around their class's centroid",
-        source="PCME++, appendix A.2",
+        0.1, "standard deviation of points around their class's centroid", source=A2
     )
     log_sigma_range: float = setting(
-        1.5, "first log σ are uniform within plus and minus this", source="PCME++, appendix A.2"
+        1.5, "first log σ are uniform within plus and minus this", source=A2
     )
-    learning_rate: float = setting(0.02, "rate of Adam", source="PCME++, appendix A.2")
-    epochs: int = setting(
-        500, "epochs of --steps-per-epoch", source="PCME++, appendix A.2", smoke=3
-    )
+    learning_rate: float = setting(0.02, "rate of Adam", source=A2)
+    epochs: int = setting(500, "epochs of --steps-per-epoch", source=A2, smoke=3)
     steps_per_epoch: int = setting(1, "batches of an epoch; 12 are as many points as there are")
-    batch_size: int = setting(128, "points a side", source="PCME++, appendix A.2")
+    batch_size: int = setting(128, "points a side", source=A2)
     scale: float = setting(5.0, "initial a of b - a d", source="PCME++, section 3.1")
     shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
 
@@ -154,12 +146,8 @@ def fit(settings, model, points, first_epoch, last_epoch):
     if last_epoch > first_epoch:
         # One call of Keras for many epochs, which are short.
         batches = stream(settings, points, first_epoch * steps)
-        model.fit(
-            batches,
-            steps_per_epoch=steps * (last_epoch - first_epoch),
-            shuffle=False,  # the stream is random already
-            verbose=0,
-        )
+        of_epoch = steps * (last_epoch - first_epoch)
+        model.fit(batches, steps_per_epoch=of_epoch, shuffle=False, verbose=0)  # it is random
     mean, log_sigma = (
         keras.ops.convert_to_numpy(model.image_encoder.get_layer(name).embeddings)
         for name in ("mean", "log_sigma")
@@ -185,32 +173,18 @@ def draw(panels, results, points, shown):
         for axis, epoch, gaussian in zip(row, shown, gaussians, strict=True):
             mean, sigma = gaussian["mean"], np.exp(0.5 * gaussian["log_variance"])
             order = np.argsort(points.confusing, kind="stable")  # confusing ones last, to be seen
-            width, height = 2 * sigma[order].T
-            ellipses = EllipseCollection(
-                width,
-                height,
-                np.zeros(len(order)),
-                units="xy",
-                offsets=mean[order],
-                offset_transform=axis.transData,
-                facecolors="none",
-                edgecolors=colors[order],
-                alpha=0.45,
-            )
-            axis.add_collection(ellipses)
+            look = {"facecolors": "none", "edgecolors": colors[order], "alpha": 0.45}
+            look |= {"offsets": mean[order], "offset_transform": axis.transData, "units": "xy"}
+            sizes = (*2 * sigma[order].T, np.zeros(len(order)))
+            axis.add_collection(EllipseCollection(*sizes, **look))
             axis.update_datalim(np.concatenate([mean - sigma, mean + sigma]))
             axis.scatter(*mean.T, c=colors, s=4)
             axis.set(aspect="equal", title=f"{TITLES[name]}, epoch {epoch}")
         found = results[name]
         # Inside the panel: a label below it would set the last column off from the others.
-        row[-1].text(
-            0.02,
-            0.02,
-            f"mean σ²: confusing {found['confusing']:.2f}, certain {found['certain']:.2f}, "
-            f"ratio {found['ratio']:.2f}",
-            transform=row[-1].transAxes,
-            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none"},
-        )
+        said = "mean σ²: confusing {confusing:.2f}, certain {certain:.2f}, ratio {ratio:.2f}"
+        box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
+        row[-1].text(0.02, 0.02, said.format(**found), transform=row[-1].transAxes, bbox=box)
     names = [*(f"class {c + 1}" for c in range(CLASSES)), "confusing: one of two classes"]
     handles = [
         Line2D([], [], color=color, marker=MARKERS[0], linestyle="", label=label)

@@ -25,7 +25,7 @@ import halo_zoo
 from page_variables import with_variables
 from tools import paper_settings
 from zoo import cli
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -19,7 +19,7 @@ from tiny_hub import siglip_pieces, tiny_hub
 from zoo import cli
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 pytest.importorskip("keras_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_general_photos")]

@@ -29,8 +29,8 @@ from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
 from zoo.data import cub, own_pairs, toy_birds, toy_scenes
 from zoo.errors import InputError, MissingPackageError
-from zoo.files import RunFolder
 from zoo.files.decoding import check_images
+from zoo.models.run_folder import RunFolder
 from zoo.search import Index
 from zoo.training.resume import Resume, read_history
 

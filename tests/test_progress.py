@@ -13,7 +13,7 @@ from zoo import collection
 from zoo.cli import verbosity
 from zoo.collection import Encoded
 from zoo.data import cub, toy_birds
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.training import fit_phase
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")  # all but the end of a line

@@ -13,7 +13,7 @@ import pytest
 from page_variables import with_variables
 from zoo import cli
 from zoo.data import toy_scenes
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text()

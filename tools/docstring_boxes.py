@@ -9,17 +9,9 @@ import re
 
 import griffe
 
-BOXES = (
-    "Reference",
-    "Relations",
-    "Released code differs",
-    "Paper differs",
-    "Assumptions",
-    "Call arguments",
-    "Class attributes",
-    "Output",
-)
 LISTS = ("Call arguments", "Class attributes")  # of names, which would run together otherwise
+BOXES = ("Reference", "Relations", "Released code differs", "Paper differs", "Assumptions")
+BOXES += ("Output", *LISTS)
 _BEGIN = re.compile(rf"^({'|'.join(BOXES)}):(?: +(\S.*))?$")
 _ARGUMENT = re.compile(r"^([a-z][\w, *]*): (?=\S)")
 

@@ -22,13 +22,8 @@ ON = {  # by how a preset's name begins
     "birds": "33 unseen species of birds",
     "toy": "30 unseen classes of drawn birds",
 }
-EMBEDDING = {  # by how a preset's name ends
-    "pfe": "Gaussian",
-    "pcme": "Gaussian",
-    "points": "point",
-    "infonce": "point",
-    "dive": "set",
-}
+EMBEDDING = {"pfe": "Gaussian", "pcme": "Gaussian", "points": "point", "infonce": "point"}
+EMBEDDING |= {"dive": "set"}  # by how a preset's name ends
 PACKAGED_PRESETS = ("photos_pfe", "toy_birds_pfe")
 SPEED = ROOT / "docs" / "results" / "tables" / "preset_speed.csv"  # of `tools.preset_speed`
 
@@ -68,11 +63,9 @@ def sizes_table() -> str:
 
 def pages() -> dict[Path, str]:
     """What every generated page and card should hold."""
-    found = {}
-    path = ROOT / "README.md"
-    found[path] = between(path, "presets", presets_table())
-    path = ROOT / "docs" / "models" / "hosted.md"
-    found[path] = between(path, "sizes", sizes_table())
+    readme, hosted = ROOT / "README.md", ROOT / "docs/models/hosted.md"
+    found = {readme: between(readme, "presets", presets_table())}
+    found[hosted] = between(hosted, "sizes", sizes_table())
     for name, card in list_presets().items():
         text = {key: value for key, value in card.items() if key != "installed"}
         found[PACKAGED / name / "README.md"] = model_card(text)

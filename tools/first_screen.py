@@ -1,7 +1,6 @@
 """The README's picture: the packaged photos asked, answered and declined, and what declining gains.
 
     python -m tools.first_screen                        # docs/images/first_screen*.png
-    python -m tools.first_screen --questions "a bus on a city street" "a lighthouse"
 
 The curve is of the model's probes, held-out pairs of a photo and a caption, each asked over the
 packaged photos with its own photo put there. One half calibrates the other.
@@ -18,18 +17,8 @@ from zoo.cli import OneLineParser
 from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data import packaged_photos
 from zoo.metrics import risk_coverage
-from zoo.plots.style import (
-    DIRECTION_STYLE,
-    GREY,
-    PALETTE,
-    RIGHT,
-    WRONG,
-    darken,
-    new_figure,
-    save,
-    show_image,
-    styled,
-)
+from zoo.plots import style
+from zoo.plots.style import GREY, RIGHT, WRONG
 
 TOP, SIDE = 4, 320
 FAINT = 0.45  # of a picture that is not meant as an answer
@@ -38,12 +27,13 @@ MODEL = "photos_pfe"
 
 
 def main(argv=None):
-    options = _options(argv)
-    photos = packaged_photos()
-    retriever = zoo.Retriever.build(options.model, photos)
+    parser = OneLineParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/images/first_screen.png"))
+    options, photos = parser.parse_args(argv), packaged_photos()
+    retriever = zoo.Retriever.build(MODEL, photos)
     rows = [
         (answer, [square(photos[i], place < shown(answer)) for place, i in enumerate(answer.ids)])
-        for answer in retriever.ask(list(options.questions), k=TOP)
+        for answer in retriever.ask(QUESTIONS, k=TOP)
     ]
     probability, right = cross_fitted(retriever, seed=0)
     surest = np.argsort(-probability, kind="stable")[: len(right) // 2]
@@ -60,8 +50,8 @@ def main(argv=None):
 def save_both(figure, path, dpi=150):
     """Saves a figure as `path`, and as `…_dark.png` beside it; it is dark afterwards."""
     path = Path(path)
-    save(figure, path, dpi=dpi)
-    darken(figure)
+    style.save(figure, path, dpi=dpi)
+    style.darken(figure)
     other = path.with_stem(f"{path.stem}_dark")
     figure.savefig(other, dpi=dpi, facecolor=figure.get_facecolor())
     return path, other
@@ -104,10 +94,10 @@ def square(path, answered):
     return FAINT * grey + (1 - FAINT) * 128
 
 
-@styled
+@style.styled
 def draw(rows, probability, right):
     """The figure."""
-    figure = new_figure(11.0, 4.3)
+    figure = style.new_figure(11.0, 4.3)
     left, side = figure.subfigures(1, 2, width_ratios=(2.3, 1.0))
     grid = left.add_gridspec(len(rows), TOP + 1, width_ratios=[1.25] + [1.0] * TOP)
     for row, (answer, pictures) in enumerate(rows):
@@ -121,7 +111,7 @@ def draw(rows, probability, right):
         axis.text(0, below, stated, color=color, fontsize=12, weight="bold", va="top")
         for place, pixels in enumerate(pictures, start=1):
             axis = left.add_subplot(grid[row, place])
-            show_image(axis, pixels)
+            style.show_image(axis, pixels)
             if answer.verdict in (LIKELY, UNSURE):
                 axis.set_xlabel(f"fits {100 * answer.fits[place - 1]:.0f} %", fontsize=9)
     axis = side.subplots()
@@ -129,8 +119,7 @@ def draw(rows, probability, right):
     random = 100 * curve["random_aurc"]
     x, y = 100 * curve["coverage"], 100 * curve["risk"]
     few = len(x) // 50  # of fewer answers a share of wrong ones is noise
-    style = {**DIRECTION_STYLE["t2i"], "color": PALETTE[0]}
-    axis.plot(x[few:], y[few:], color=style["color"], label="the surest first")
+    axis.plot(x[few:], y[few:], color=style.PALETTE[0], label="the surest first")
     axis.axhline(random, color=GREY, linestyle=":", label="at random")
     axis.set(xlabel="answered, in %", ylabel="of these wrong, in %", xlim=(0, 100))
     axis.set_ylim(0, 1.15 * max(random, y[few:].max()))
@@ -144,14 +133,6 @@ def _fewer_colours(path):
     with Image.open(path) as picture:
         small = picture.convert("RGB").quantize(256, dither=Image.Dither.FLOYDSTEINBERG)
     small.save(path, optimize=True)
-
-
-def _options(argv):
-    parser = OneLineParser(description=__doc__)
-    parser.add_argument("--model", default=MODEL, help="a preset or a run folder")
-    parser.add_argument("--questions", nargs=2, default=QUESTIONS, help="to ask")
-    parser.add_argument("--out", type=Path, default=Path("docs/images/first_screen.png"))
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

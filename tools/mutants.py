@@ -46,7 +46,10 @@ class Mutant(NamedTuple):
 
 
 def main(argv=None):
-    options = _parser().parse_args(argv)
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
+    parser.add_argument("--only", default="", help="text that the file must contain")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once")
+    options = parser.parse_args(argv)
     mutants = [mutant for mutant in read(LIST) if options.only in mutant.file]
     _warm()
     start, survivors = time.monotonic(), []
@@ -212,13 +215,6 @@ def _warm():
 def _short(text):
     text = " ".join(text.split())
     return f"`{text[:50]}{'…' if len(text) > 50 else ''}`"
-
-
-def _parser():
-    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("--only", default="", help="text that the file must contain")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once")
-    return parser
 
 
 if __name__ == "__main__":

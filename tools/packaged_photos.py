@@ -46,7 +46,12 @@ OF_CAPTIONS = """\
 
 
 def main(argv=None):
-    options = _options(argv)
+    parser = OneLineParser(description=__doc__)
+    parser.add_argument("source", type=Path, nargs="?", help="folder with captions.json, images/")
+    parser.add_argument("--vectors", metavar="PRESET", help="encode the photos that are there")
+    parser.add_argument("--captions", action="store_true", help="write the captions alone")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    options = parser.parse_args(argv)
     if options.vectors is not None:
         return write_vectors(options.vectors, options.out)
     if options.source is None:
@@ -106,15 +111,6 @@ def _name(one):
 def _credit(one):
     number = re.search(r"/(\d+)_", one["flickr_url"])[1]
     return number, *LICENCES[one["license"]], f"https://www.flickr.com/photo.gne?id={number}"
-
-
-def _options(argv):
-    parser = OneLineParser(description=__doc__)
-    parser.add_argument("source", type=Path, nargs="?", help="folder with captions.json, images/")
-    parser.add_argument("--vectors", metavar="PRESET", help="encode the photos that are there")
-    parser.add_argument("--captions", action="store_true", help="write the captions alone")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -62,15 +62,8 @@ PAPERS = ("PCME", "Pishdad et al.", "DAA", "PCME++", "DivE")
 SENTENCES = Path(__file__).with_name("paper_sentences.toml")
 # How a machine works, not what it learns.
 NO_SETTINGS = {"run", "skip_bad", "cache_features"}
-OF_DAA = {  # flags of every retrieval model; the paper's where DAA is on
-    "daa_weight",
-    "smooth_ap_weight",
-    "daa_temperature",
-    "semantic_temperature",
-    "daa_samples",
-    "semantics",
-    "asp",
-}
+OF_DAA = {"daa_weight", "daa_temperature", "daa_samples", "semantics", "semantic_temperature"}
+OF_DAA |= {"smooth_ap_weight", "asp"}  # flags of every retrieval model; the paper's where it is on
 COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 
 

@@ -14,7 +14,7 @@ from zoo.cli import OneLineParser, run
 from zoo.confidence.probes import DIRECTIONS
 from zoo.errors import InputError
 from zoo.evaluation.calibration import Answers, calibrated, measure
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 # Where the data lie is each user's own, and Toy Birds' further classes are to train on alone: who
 # asks a preset wants its validation and its test, which are the same without.

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import zoo
-from tools import preset_text, preset_towers
+from tools import preset_text
 from tools.packaged_photos import LICENCES
 from tools.preset import card_of, said_by
 from zoo import encoders, training
@@ -34,9 +34,9 @@ from zoo.data import datasets
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
-from zoo.files import RunFolder
 from zoo.models.points import points_of, save_points
 from zoo.models.presets import from_preset, list_presets
+from zoo.models.run_folder import RunFolder
 
 NAMES = "photos_pfe", "photos_points"
 DIM = 320  # as wide as 35 MB allow
@@ -221,7 +221,6 @@ def save(settings, options):
     whole, points = (options.out / name for name in NAMES)
     card |= measured(model, folder, probes)
     zoo.save_preset(model, whole, card, half_precision="int8", files=[small / FILE])
-    preset_towers.main([str(whole)])
     model = points_of(model)
     card |= {"system": model.name, **measured(model, folder, probes.of_points())}
     save_points(points, whole.name, card)

@@ -267,11 +267,11 @@ def test_a_number_stands_wherever_a_verdict_does(verdict, probability, wanted, s
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ((0, 0, None), "No photo fits with a probability of 50 % or more."),
+        ((0, None), "No photo fits with a probability of 50 % or more."),
+        ((1, 0.1), "1 photo fits, with a probability of 90 %."),
         (
-            (1, 3, 0.1, 0.8),
-            "1 photo fits with a probability of 80 % or more: expect 90 % of the list to fit. "
-            "2 near copies are not shown.",
+            (3, 0.1, 0.8),
+            "3 photos fit with a probability of 80 % or more: expect 90 % of the list to fit.",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from demo import page, sources
 from demo.gallery import Gallery
 from zoo import evaluation, models
 from zoo.data import captions, cub, toy_birds
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 
 @pytest.fixture(scope="session")

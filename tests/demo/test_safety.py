@@ -82,7 +82,6 @@ def test_texts_are_escaped(gaussians, monkeypatch):
         "uncertainty": 0.1,
         "uncertainty_percentile": 10.0,
         "right": None,
-        "copies": 1,
     }
     answer = {
         "verdict": "unsure",

@@ -18,8 +18,8 @@ from demo.service import Service
 from zoo.confidence.judge import VERDICTS
 from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.models import Tower
+from zoo.models.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module", autouse=True)

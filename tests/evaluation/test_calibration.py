@@ -10,7 +10,7 @@ from zoo.confidence import Probes, abstention_auc
 from zoo.evaluation import calibrate_run, calibration, retrieval
 from zoo.evaluation.calibration import Answers, calibrated, fitted, said_of
 from zoo.evaluation.printing import sentence, show_results
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.similarities import ClosedFormSampledDistance
 
 SIMILARITY = ClosedFormSampledDistance()

@@ -8,8 +8,8 @@ import zoo
 from halo_zoo.evaluate import main
 from pixel_model import SIZE, pixel_model
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.metrics import evaluate_retrieval
+from zoo.models.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from export import __main__ as command
 from export import export_model, saved_model
 from export.stored_weights import StoredWeights
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from filelock import Timeout
 
 import forked
 from zoo.errors import InputError
-from zoo.files import RunFolder, locked
+from zoo.files import locked
 from zoo.files.atomic import in_turn
+from zoo.models.run_folder import RunFolder
 
 HOLDER = """
 import sys, time

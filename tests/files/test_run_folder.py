@@ -14,7 +14,7 @@ from zoo.cli import setting
 from zoo.errors import InputError
 from zoo.files.atomic import atomic, atomic_folder, write_text
 from zoo.files.json_files import read_json
-from zoo.files.run_folder import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.training.settings import RunSettings
 
 

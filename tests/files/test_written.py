@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.written import Written
+from zoo.models.run_folder import RunFolder
 from zoo.training.resume import Resume
 
 FOREIGN = "which this program did not write"

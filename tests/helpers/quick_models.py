@@ -27,7 +27,6 @@ def read_once(patch):
 
 def write_once(patch):
     """Until `patch` is undone, the ONNX towers of a model are what was written first for it."""
-    from tools import preset_towers
     from zoo.retriever import write_towers
 
     write, kept = write_towers.write_sides, {}
@@ -42,8 +41,7 @@ def write_once(patch):
             (folder / name).write_bytes(content)
         return copy.deepcopy(sides)
 
-    for module in (write_towers, preset_towers):
-        patch.setattr(module, "write_sides", write_sides)
+    patch.setattr(write_towers, "write_sides", write_sides)
 
 
 def _state(model):

@@ -12,7 +12,7 @@ from zoo import cli, data, evaluation
 from zoo.confidence import abstention_auc
 from zoo.data import Split, toy_birds
 from zoo.evaluation.printing import ASKED, sentence, verdict
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.plots import principal_plane, report, style
 from zoo.similarities import ClosedFormSampledDistance
 

@@ -11,7 +11,7 @@ import zoo
 from tools import preset
 from zoo.data import toy_birds
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 # Short captions, whose words a GRU reads one after the other.
 SMALL = ["--smoke", "--max-words=6", "--dim=16", "--word-dim=8"]

@@ -8,7 +8,7 @@ import pytest
 import vse_coco
 from zoo import cli, evaluation, training
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 SMALL = ["--smoke", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]
 

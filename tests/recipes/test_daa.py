@@ -10,7 +10,7 @@ import vse_coco
 import zoo
 from zoo import cli, data, evaluation, losses, metrics, similarities, training
 from zoo.errors import MissingPackageError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly", "small_sets")]
 SMALL = ["--smoke", "--image-size=32", "--dim=8", "--batch-size=8", "--max-words=9"]

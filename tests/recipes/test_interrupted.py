@@ -10,7 +10,7 @@ import pytest
 import forked
 import own_vectors
 from zoo import cli
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.training.resume import read_history
 
 RECIPES = str(Path(own_vectors.__file__).parent)

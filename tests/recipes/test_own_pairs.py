@@ -19,7 +19,7 @@ from zoo import cli
 from zoo.data.records.features import caption_vectors, pooled_vectors
 from zoo.encoders.sentence import text_folder
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.retriever import VERDICTS
 
 

@@ -84,7 +84,7 @@ def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path
     scores, ids = index.search(captions, 3)
     np.testing.assert_allclose(scores[:, 0], logits.max(0), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(ids[:, 0], logits.argmax(0))
-    assert zoo.training.show(zoo.training.Run(zoo.files.RunFolder.existing(run)))
+    assert zoo.training.show(zoo.training.Run(zoo.models.run_folder.RunFolder.existing(run)))
 
 
 def test_what_cannot_be_is_said(files, tmp_path, capsys):

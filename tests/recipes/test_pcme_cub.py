@@ -9,7 +9,7 @@ import pcme_coco
 import pcme_cub
 import zoo
 from zoo import cli, data, training
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 PHASES = ("--warm-up-epochs=1", "--fine-tuning-epochs=2")

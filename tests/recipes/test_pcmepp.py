@@ -13,7 +13,7 @@ import zoo
 from studies import ablations, toy_2d
 from zoo import cli, data, evaluation, training
 from zoo.data.text.prompts import class_prompts
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.training.phases import freeze
 
 pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")

@@ -11,7 +11,7 @@ import pvse_cub
 import zoo
 from zoo import cli, data, evaluation, metrics
 from zoo.data.pipeline import augmentation
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 

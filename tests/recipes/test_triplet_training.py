@@ -7,7 +7,7 @@ import gaussian_vsepp_coco
 import zoo
 from studies import crop_ambiguity
 from zoo import training
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly", "small_sets")
 

@@ -1,4 +1,4 @@
-"""All that fits: every item above the cut-off and no other, whatever the page, copies once."""
+"""All that fits: every item above the cut-off and no other, whatever the page."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,6 @@ import zoo
 from zoo.confidence import Fits, calibrate_on
 from zoo.confidence.judge import Judge
 from zoo.retriever import Retriever
-from zoo.retriever.answer import grouped
 from zoo.search import Index
 
 SIZE, DIM = 300, 12
@@ -56,52 +55,29 @@ def asked():
 
 
 def by_hand(retriever, items, question):
-    """`(ids that fit best first, which each is a copy of)` by comparing all with all."""
+    """The ids that fit, best first."""
     variance = np.exp(items["log_variance"].astype(float)).sum(axis=1)
     distance = ((items["mean"].astype(float) - question["mean"]) ** 2).sum(axis=1)
     order = np.argsort(distance + variance, kind="stable")
     (judgement,) = retriever.judged(question, "captions", k=SIZE)
     best = np.argsort(-judgement.fits, kind="stable")
-    ids = order[best[judgement.fits[best] >= 0.5]]
-    vectors = np.concatenate([items["mean"], np.sqrt(variance)[:, None]], axis=1)
-    vectors = vectors - vectors.mean(axis=0)
-    owner = []
-    for row, one in enumerate(ids):
-        near = row
-        for before in sorted(set(owner)):
-            a, b = vectors[one], vectors[ids[before]]
-            if a @ b / np.linalg.norm(a) / np.linalg.norm(b) > retriever.judge.copies:
-                near = before
-                break
-        owner.append(near)
-    return ids, np.array(owner)
+    return order[best[judgement.fits[best] >= 0.5]]
 
 
-def test_pages_hold_what_comparing_all_with_all_finds(asked):
+def test_pages_hold_what_sorting_all_finds(asked):
     lengths = []
     for seed in range(50):
         retriever, items, question = asked(seed)
-        ids, owner = by_hand(retriever, items, question)
-        shown = np.unique(owner)
+        ids = by_hand(retriever, items, question)
         lengths.append(len(ids))
         pages = [retriever.all(question, offset=start, limit=37) for start in range(0, SIZE, 37)]
         found = np.concatenate([page.answer.ids for page in pages])
-        np.testing.assert_array_equal(found, ids[shown], err_msg=str(seed))
-        copies = np.concatenate([page.copies for page in pages])
-        np.testing.assert_array_equal(copies, [(owner == row).sum() - 1 for row in shown])
-        assert {(page.total, page.items) for page in pages} == {(len(shown), len(ids))}
-        named = retriever.all(question, by="name", limit=SIZE)
-        assert named.answer.names == sorted(retriever.names_of(ids[shown]))
+        np.testing.assert_array_equal(found, ids, err_msg=str(seed))
+        assert {page.total for page in pages} == {len(ids)}
         fits = retriever.judged(question, "captions", k=SIZE)[0].fits
-        assert named.unfit == pytest.approx(1 - fits[fits >= 0.5].mean())
+        assert pages[0].unfit == pytest.approx(1 - fits[fits >= 0.5].mean())
     assert min(lengths) < 64 < max(lengths)
     assert np.unique(lengths).size > 20
-
-
-def test_copies_are_of_the_first_shown():
-    vectors = np.array([[1.0, 0], [0, 1], [1, 0.01], [0.01, 1], [1, 1]])
-    assert grouped(vectors, 0.99).tolist() == [0, 1, 0, 1, 4]
-    assert grouped(np.empty((0, 2)), 0.99).tolist() == []
 
 
 def test_nothing_is_listed_where_nothing_is_known(asked):

@@ -204,7 +204,7 @@ def test_own_pairs_keep_what_the_models_probes_know(side):
     queries, own = ({"mean": np.random.default_rng(n).normal(size=(3, 4))} for n in (0, 1))
     told = dataclasses.make_dataclass("Told", ["slope", "strangers"])
     before = SimpleNamespace(known={"t2i": "known"}, fits={"t2i": told(3.0, "of its own items")})
-    found = own_probes(side, queries, own, [5, 5, 9], None, before)
+    found = own_probes(side, queries, own, [5, 5, 9], before)
     assert (found.known, found.fits) == (before.known, {"t2i": told(3.0, None)})
     asked = found.captions if side == "images" else found.images
     np.testing.assert_allclose(asked["mean"], queries["mean"], rtol=1e-3)

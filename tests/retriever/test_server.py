@@ -88,8 +88,8 @@ def test_all_that_fits_comes_in_pages(retriever):
     assert (found["ids"], found["total"]) == (expected["ids"], expected["total"])
     many = ask(app, questions=[question, "bird"], all=True, k=3).json()["answers"]
     assert [one["question"] for one in many] == [question, "bird"]
-    assert {"copies", "total", "offset", "items", "unfit"} <= many[1].keys()
-    for body in ({"by": "name"}, {"offset": 3}, {"all": True, "by": "size"}):
+    assert {"total", "offset", "unfit"} <= many[1].keys()
+    for body in ({"offset": 3}, {"all": True, "offset": -1}):
         assert ask(app, question=question, **body).status_code == 422
 
 
@@ -316,7 +316,7 @@ def test_a_compressed_body_is_refused_by_name(retriever):
     request = "POST", "/ask", {"content": gzip.compress(b'{"question": "a"}'), "headers": headers}
     (response,) = call(server.application(retriever), request)
     assert response.status_code == 415
-    assert "must not be compressed; received Content-Encoding 'gzip'" in response.json()["error"]
+    assert "must not be compressed" in response.json()["error"]
 
 
 def test_other_paths_and_methods(retriever):

@@ -186,23 +186,16 @@ def test_odd_names_are_indexed_under_a_name_that_can_be_printed(
     assert sorted(retriever.ask("red", 6).names) == expected
 
 
-def test_hidden_and_excluded_files_are_left_out_and_counted(model_folder, photos, tmp_path, capsys):
-    for folder in ("@eaDir", ".thumbnails", "__MACOSX", "raw", "deep/raw"):
-        (photos / folder).mkdir(parents=True)
+def test_hidden_files_are_left_out_and_counted(model_folder, photos, tmp_path, capsys):
+    for folder in ("@eaDir", ".thumbnails", "__MACOSX"):
+        (photos / folder).mkdir()
         shutil.copy(photos / "b.png", photos / folder / "x.png")
     (photos / "._b.png").write_bytes(b"\0\5\26\7")  # macOS puts it beside a photo
-    shutil.copy(photos / "b.png", photos / "b_small.png")
     out = tmp_path / "out"
-    build(model_folder, photos, out, "--exclude", "raw/", "--exclude", "*_small.png")
+    build(model_folder, photos, out)
     assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
-    said = f"{out}: 10 seen, 3 taken, 7 left (4 hidden, 3 excluded); see {out / 'skipped.jsonl'}"
+    said = f"{out}: 7 seen, 3 taken, 4 left (4 hidden); see {out / 'skipped.jsonl'}"
     assert said in capsys.readouterr().out
-    main(["update", str(out)])
-    assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
-    main(["update", str(out), "--yes", "--exclude", "[bd]*.png"])
-    assert list(vectors(out)) == ["deep/raw/x.png", "f.png", "raw/x.png"]
-    with pytest.raises(InputError, match="--exclude is of a folder of pictures"):
-        build(model_folder, photos, tmp_path / "o", "--captions", "--exclude", "a")
 
 
 def test_skip_bad_counts_and_lists_what_it_leaves_out(model_folder, photos, tmp_path, capsys):

@@ -122,9 +122,6 @@ def test_a_part_is_searched_by_a_condition(make, tmp_path):
     expected = Index.build(take(gallery, part), "csd", ids=part).search(queries, 12)
     found = large.search(queries, 12, where="year = 3")
     np.testing.assert_array_equal(found[1], expected[1])
-    limit = float(np.median(Index.build(gallery, "csd")._columns["uncertainty"].values))
-    sure = Index.build(gallery, "csd").search(queries, 12, max_uncertainty=limit)[1]
-    np.testing.assert_array_equal(large.search(queries, 12, max_uncertainty=limit)[1], sure)
     scores, ids = large.search(queries, 5, where="id < 2")
     assert (ids[:, :2] >= 0).all()
     assert (ids[:, 2:] == -1).all()

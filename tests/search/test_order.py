@@ -91,16 +91,13 @@ def test_scores_that_round_to_one_number_are_ties():
         np.testing.assert_array_equal(index.search(queries, k)[1], ids[:, :k])
 
 
-def test_filters_and_changes_keep_it():
+def test_changes_keep_it():
     rng = np.random.default_rng(0)
     gallery, index, queries = built("csd", rng)
     index.remove(IDS[::5])
     index.add({part: values[:20] for part, values in gallery.items()}, ids=range(2000, 2020))
-    uncertainties = index._columns["uncertainty"].values
-    for most in (None, float(np.median(uncertainties))):
-        scores, ids = index.search(queries, len(index), most)
-        there = len(index) if most is None else (uncertainties <= most).sum()
-        assert set((ids >= 0).sum(axis=1)) == {there}
-        assert_ordered(scores[:, :there], ids[:, :there], ascending=True)
-        for k in (1, 3, 24):
-            np.testing.assert_array_equal(index.search(queries, k, most)[1], ids[:, :k])
+    scores, ids = index.search(queries, len(index))
+    assert (ids >= 0).all()
+    assert_ordered(scores, ids, ascending=True)
+    for k in (1, 3, 24):
+        np.testing.assert_array_equal(index.search(queries, k)[1], ids[:, :k])

@@ -7,9 +7,9 @@ import pytest
 
 import pcmepp_coco
 from studies import ablations, columns
-from studies.variants import Curves
+from studies.seed_table import Curves
 from zoo import cli
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 
@@ -86,12 +86,12 @@ def test_curves_are_drawn_of_the_rows_that_are_finished(tmp_path):
     for dim, seed, value in ((2, 0, 10.0), (2, 1, 14.0), (4, 0, 20.0)):
         own = {f"{s}_r_precision": value for s in ("i2t", "t2i")}
         run_of(tmp_path / f"d_{dim}-seed-{seed}", [dim, seed], {"retrieval": {"own": own}})
-    found = ablations.sweep_curves.points(curves, settings)
+    found = ablations.points(curves, settings)
     assert list(found) == ["R-P i2t / t2i"]  # no run has the other column
     ((numbers, values),) = found["R-P i2t / t2i"].values()
     assert numbers == [2, 4]
     assert values[0].tolist() == [[10.0, 14.0], [10.0, 14.0]]
     assert values[1][:, 0].tolist() == [20.0, 20.0]
-    axes = ablations.sweep_curves.plot(curves, found).axes
+    axes = ablations.plot(curves, found).axes
     assert [axis.get_ylabel() for axis in axes] == ["R-P in %"] * 2
     assert axes[0].lines[0].get_ydata().tolist() == [12.0, 20.0]

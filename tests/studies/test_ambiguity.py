@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from studies.fitting import Points, halves
+from studies.ambiguity import Points, halves
 from studies.judgments import Judgments
 from zoo.embeddings.arrays import unit
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from studies import crop_triplets, toy_phrases
+from studies import crop_triplets
 from zoo.data import toy_scenes, visual_genome
 from zoo.data.records import Records
 from zoo.errors import InputError
@@ -76,7 +76,7 @@ def test_boxes_are_cut_to_the_picture_and_what_is_outside_is_no_region():
 def test_toy_scenes_as_visual_genome(tmp_path):
     sizes = {"num_images": 50, "num_species": 6, "image_size": 48, "region_dim": 16}
     scenes_root = toy_scenes.generate(tmp_path / "scenes", seed=3, **sizes)
-    folder = toy_phrases.describe_birds(scenes_root, tmp_path / "phrases", "train")
+    folder = crop_triplets.describe_birds(scenes_root, tmp_path / "phrases", "train")
     loaded = visual_genome.load(
         folder / "region_descriptions.json", folder, image_size=48, verbose=False
     ).records
@@ -94,6 +94,6 @@ def test_toy_scenes_as_visual_genome(tmp_path):
     assert len(triplets) == loaded.num_images
     again = json.loads((folder / "toy_phrases.json").read_text())
     assert again["split"] == "train"
-    toy_phrases.describe_birds(scenes_root, folder, "train")  # is there already
+    crop_triplets.describe_birds(scenes_root, folder, "train")  # is there already
     with pytest.raises(InputError, match="phrases"):
-        toy_phrases.describe_birds(scenes_root, folder, "train", seed=1)
+        crop_triplets.describe_birds(scenes_root, folder, "train", seed=1)

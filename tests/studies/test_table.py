@@ -6,7 +6,7 @@ import pytest
 
 from studies import ablations, seed_table
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 
 
 def results(i2t, uncertain=True):

@@ -11,8 +11,8 @@ import tensorflow as tf
 from zoo import models
 from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.json_files import write_json
+from zoo.models.run_folder import RunFolder
 from zoo.training import (
     Execution,
     Run,

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.errors import InputError
-from zoo.files import RunFolder
+from zoo.models.run_folder import RunFolder
 from zoo.training import Resume, checks, fit_phase
 
 LABELS = np.arange(2, dtype="int32")

@@ -12,7 +12,8 @@ from zoo.data.records import Records
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Pictures
 from zoo.errors import InputError
-from zoo.files import RunFolder, locked
+from zoo.files import locked
+from zoo.models.run_folder import RunFolder
 from zoo.training import BestEpoch, RetrievalSettings, Run, Validation, run, start
 
 BIRDS = {"loader": "toy_birds", "size": 3}

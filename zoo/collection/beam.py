@@ -1,7 +1,7 @@
 """Encodes patterns of pictures or of WebDataset tars by an Apache Beam pipeline, in any store.
 
-Each tar, and every few thousand pictures, make one part. A part's name comes from the names, sizes
-and times of its files, so a second run encodes what is missing or has changed.
+Each tar, and every few thousand pictures, make one part, whose name comes from the names, sizes and
+times of its files: a second run encodes what is missing or has changed.
 """
 
 import argparse
@@ -48,8 +48,8 @@ class Unit(NamedTuple):
 def units_of(
     source: str, side: str = "images", part_size: int = PART_SIZE
 ) -> tuple[list[Unit], dict[str, int]]:
-    """The units of a pattern, `"gs://bucket/photos-*.tar"`, a file or a folder; and how many other
-    files were left, by suffix. Raises InputError if it holds neither pictures nor tars."""
+    """The units of a pattern, a file or a folder; and how many other files were left, by suffix. An
+    InputError if it holds neither pictures nor tars."""
     source = str(source).rstrip("/")
     if "*" not in source and not source.endswith(_TAR):
         source += "/**"
@@ -83,11 +83,11 @@ def encode_on(
     part_size: int = PART_SIZE,
     flags: Sequence[str] = (),
 ) -> Collection:
-    """Encodes by a runner and waits for it; what an earlier call has written is not encoded again.
+    """Encodes by a runner, and its flags; what an earlier call has written is not encoded again.
+    Arguments and errors as of `units_of`, `zoo.Tower` and `zoo.collection.encode`.
 
     A bundle that a runner tries again, or runs twice, writes the same part under the same name, by
-    one rename. Workers have to reach the model too; arguments and errors as of `units_of`,
-    `zoo.Tower` and `zoo.collection.encode`; `flags` are the runner's.
+    one rename. Workers have to reach the model too.
     """
     check_flags(flags)
     (units, left), folder = units_of(source, side, part_size), str(folder).rstrip("/")
@@ -111,10 +111,10 @@ def encode_on(
         encode = Encode(str(model), side, batch_size, folder, dtype)
         _ = pipeline | beam.Create(new, reshuffle=True) | beam.ParDo(encode)
         pipeline.run().wait_until_finish()
-    notes = [parts.read_notes(f"{folder}/{unit.part}") for unit in units]
-    files = [{"file": u.part, "items": n} for u, (n, *_) in zip(units, notes, strict=True)]
-    rejected = [(name, reason) for _, found, _ in notes for name, reason, _ in found]
-    taken = range(sum(count for count, *_ in notes))
+    notes = [parts.read_names(f"{folder}/{unit.part}") for unit in units]
+    files = [{"file": u.part, "items": len(n)} for u, (n, *_) in zip(units, notes, strict=True)]
+    rejected = [(name, reason) for *_, found, _ in notes for name, reason, _ in found]
+    taken = range(sum(file["items"] for file in files))
     left = dict(sum((Counter(others) for *_, others in notes), Counter(left)))
     seen = len(taken) + len(rejected) + sum(left.values())
     ended = {**manifest, **outcome(files, taken, rejected, seen, left)}

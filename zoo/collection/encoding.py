@@ -167,7 +167,7 @@ class _Known:
         self._rows, self._rejected, self._names = defaultdict(list), {}, set()
         there = sorted(name for name in listed if _PART.fullmatch(name))
         for name in (name for name in there if (Path(folder) / name).exists()):
-            names, stamps, rejected = read_names(Path(folder) / name)
+            names, stamps, rejected, _ = read_names(Path(folder) / name)
             for row, item in enumerate(zip(names, stamps, strict=True), self.total):
                 self._rows[item].append(row)
             self._rejected.update({(n, stamp): reason for n, reason, stamp in rejected})

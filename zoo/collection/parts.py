@@ -27,20 +27,13 @@ class Encoded:
     mean = np.zeros((2, 8), "float32")
     zoo.collection.Encoded(["a.jpg", "b.jpg"], {"mean": mean}, rejected=[("c.jpg", "not an image")])
     ```
-
-    Attributes:
-        names: of the items that were encoded, in order.
-        arrays: their embedding, a dict of arrays with `len(names)` rows; empty if there is none.
-        uncertainty: float32 `(len(names),)`, or None of points.
-        rejected: `(name, reason)` of every item that was not, in order.
-        left: how many other members an archive has, by reason.
     """
 
-    names: list[str]
-    arrays: dict[str, np.ndarray]
-    uncertainty: np.ndarray | None = None
-    rejected: list[tuple[str, str]] = field(default_factory=list)
-    left: dict[str, int] = field(default_factory=dict)
+    names: list[str]  # of the items that were encoded, in order
+    arrays: dict[str, np.ndarray]  # their embedding, with `len(names)` rows; empty without any
+    uncertainty: np.ndarray | None = None  # float32 `(len(names),)`, or None of points
+    rejected: list[tuple[str, str]] = field(default_factory=list)  # `(name, reason)` of the others
+    left: dict[str, int] = field(default_factory=dict)  # other members of an archive, by reason
 
     def take(self, rows: Any) -> "Encoded":
         """Some of the items, by numbers."""
@@ -99,25 +92,17 @@ def _stamps(names, items):
     return [next(stamp for own, stamp in rest if own == name) for name in names]
 
 
-def read_notes(path: Any) -> tuple[int, list[list[str]], dict[str, int]]:
-    """How many items a part has, its rejected ones, and what an archive has besides, by reason."""
-    with _refusing(path):
-        table, notes = _read(path, ["name"])
-        return len(table), notes["rejected"], notes["left"]
-
-
-def read_names(path: Any) -> tuple[list[str], list[str], list[list[str]]]:
-    """`(names, stamps, rejected)` of a part, the last as `[name, reason, stamp]`."""
-    with _refusing(path):
-        table, notes = _read(path, ["name", "stamp"])
-        return table["name"].to_pylist(), table["stamp"].to_pylist(), notes["rejected"]
+def read_names(path: Any) -> tuple[list[str], list[str], list[list[str]], dict[str, int]]:
+    """`(names, stamps, rejected, left)` of a part, `[name, reason, stamp]` of what was rejected."""
+    with _reading(path, ["name", "stamp"]) as (table, notes):
+        names, stamps = (table[name].to_pylist() for name in ("name", "stamp"))
+        return names, stamps, notes["rejected"], notes["left"]
 
 
 def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
     """A part without the rejected items, or some of its columns, of which `"name"` is one; an
     InputError if it cannot be read."""
-    with _refusing(path):
-        table, notes = _read(path, columns)
+    with _reading(path, columns) as (table, notes):
         arrays = {}
         for key in notes["shapes"].keys() & {*table.column_names}:
             column = table[key].combine_chunks()
@@ -129,25 +114,21 @@ def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
 
 
 @contextlib.contextmanager
-def _refusing(path):
+def _reading(path, columns):
+    """Yields `(table, notes)` of a part."""
+    parquet = require("pyarrow.parquet", extra="search")
     try:
-        yield
+        with open_file(path) as file:
+            # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
+            how = {"pre_buffer": False, "page_checksum_verification": True}
+            table = parquet.ParquetFile(file, **how).read(columns=columns, use_threads=False)
+        yield table, json.loads(table.schema.metadata[_NOTES])
     except InputError:
         raise
     except Exception as error:  # damage leads Arrow to a dozen kinds, with messages of lines
         said = " ".join(str(error).split())
         expected = f"not a part of embeddings ({said}); delete it and encode again"
         raise InputError(f"{path}: {expected}") from error
-
-
-def _read(path, columns):
-    parquet = require("pyarrow.parquet", extra="search")
-    with open_file(path) as file:
-        # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
-        how = {"pre_buffer": False, "page_checksum_verification": True}
-        stored = parquet.ParquetFile(file, **how)
-        table = stored.read(columns=columns, use_threads=False)
-    return table, json.loads(table.schema.metadata[_NOTES])
 
 
 class Collection:
@@ -165,8 +146,7 @@ class Collection:
         parts: the parts as the manifest of an earlier state had them; None takes the present ones.
 
     Attributes:
-        manifest: what is encoded, by which model; `count`, how many items were seen, taken and left
-            by reason; `rejected`, `[name, reason]` of every item that could not be read.
+        manifest: what is encoded, by which model, what was counted and what could not be read.
         ids: the numbers of the items, ascending.
 
     Raises:

@@ -27,22 +27,14 @@ class Items:
     len(items), items.left  # (2, {})
     ```
 
-    Attributes:
-        kind: `"pictures"`, `"texts"` or `"rows"` of a file of vectors.
-        names: what to call them.
-        values: paths or the bytes of files, texts, or numbers of rows.
-        stamps: size and time of change of each one's file; a name and an equal stamp are an item
-            that is encoded already.
-        path: the file of vectors.
-        others: `(name, why)` of what the source holds besides.
     """
 
-    kind: str
-    names: Sequence[str]
-    values: Sequence[Any]
-    stamps: Sequence[str]
-    path: Any = None
-    others: Sequence[tuple[str, str]] = ()
+    kind: str  # "pictures", "texts" or "rows" of a file of vectors
+    names: Sequence[str]  # what to call them
+    values: Sequence[Any]  # paths or the bytes of files, texts, or numbers of rows
+    stamps: Sequence[str]  # size and time of each one's file, by which it is known again
+    path: Any = None  # the file of vectors
+    others: Sequence[tuple[str, str]] = ()  # `(name, why)` of what the source holds besides
 
     def __len__(self) -> int:
         return len(self.names)
@@ -69,40 +61,32 @@ def read_source(
     column: str | None = None,
     names: Sequence[str] | None = None,
     of_vectors: bool = False,
-    exclude: Sequence[str] = (),
 ) -> Items:
     """The items of a source.
 
     Args:
         source: a folder of pictures, a CSV or TSV file, with `side="captions"` a text file, too; or
-            a file of vectors, see `zoo.files.vector_files`.
+            with `of_vectors` a file of vectors.
         side: `"images"` or `"captions"`.
         column: of a table; default `"image"` or `"caption"`.
         names: what to call the rows of a file of vectors; None for their numbers.
-        of_vectors: whether it is a file of vectors.
-        exclude: patterns of files to leave out of a folder, see `zoo.files.folders.pictures_in`.
 
     Raises:
         InputError: if it holds nothing, or an argument does not fit it.
     """
-    if exclude and (of_vectors or side != "images" or Path(source).suffix in SEPARATORS):
-        raise InputError(f"--exclude is of a folder of pictures; received the source {source}")
     if of_vectors:
         return vectors(source, side, names)
     if names is not None:
         raise InputError("--names is of the items of a file of vectors, and this model reads none")
     if side == "captions":
         return captions(source, column or "caption")
-    return pictures(source, column or "image", exclude)
+    return pictures(source, column or "image")
 
 
-def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) -> Items:
+def pictures(source: Any, column: str = "image") -> Items:
     """The image files of a folder with all folders below it, of a table with paths relative to its
-    own folder, or of a list of paths. Names are relative to the folder, printable.
-
-    Raises:
-        InputError: if there is none.
-    """
+    own folder, or of a list of paths; an InputError if there is none. Names are relative to the
+    folder, printable."""
     others = []
     if isinstance(source, (list, tuple)):
         names, paths = list(map(str, source)), list(map(str, source))
@@ -111,7 +95,7 @@ def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) ->
         paths = [str(source.parent / name) for name in names]
     else:
         folder = existing_folder(source, "folder of images, or CSV or TSV file")
-        found, others = pictures_in(folder, exclude)
+        found, others = pictures_in(folder)
         names = [path.relative_to(folder).as_posix() for path in found]
         paths = [str(path) for path in found]
     if not paths:
@@ -121,11 +105,8 @@ def pictures(source: Any, column: str = "image", exclude: Sequence[str] = ()) ->
 
 
 def captions(source: Any, column: str = "caption") -> Items:
-    """The texts of one column of a table, the lines of a text file, or a list of texts.
-
-    Raises:
-        InputError: if there is none, or one is empty, with file and line.
-    """
+    """The texts of one column of a table, the lines of a text file, or a list of texts; an
+    InputError if there is none, or one is empty, with file and line."""
     texts = source if isinstance(source, (list, tuple)) else _cells(Path(source), column)
     names = [printable(text) for text in texts]
     # An escaped name stands for more than one text, so the text itself is the stamp.
@@ -134,11 +115,7 @@ def captions(source: Any, column: str = "caption") -> Items:
 
 
 def vectors(source: Any, side: str = "images", names: Sequence[str] | None = None) -> Items:
-    """The rows of a file of vectors.
-
-    Raises:
-        InputError: if it is no such file, or there are more or fewer names than rows.
-    """
+    """The rows of a file of vectors; an InputError if it is none, or names are not as many."""
     total = len(read_vectors(source, side))
     if names is None:
         names = [f"{side[:-1]} {row}" for row in range(total)]

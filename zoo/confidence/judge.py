@@ -253,18 +253,14 @@ def headline(verdict, probability, wanted=None):
     return f"{verdict} {said:.2f}"
 
 
-def list_sentence(noun, total, items, unfit, least=FIT):
-    """What to expect of all `items` with a probability from `least` on; `total` are shown, since
-    near copies are not, and a share `unfit` does not fit."""
-    if not items:
+def list_sentence(noun, total, unfit, least=FIT):
+    """What to expect of all with a probability from `least` on, of which a share does not fit."""
+    if not total:
         return f"No {noun} fits with a probability of {_percent(least)} or more."
-    if items == 1:
+    if total == 1:
         return f"1 {noun} fits, with a probability of {_percent(1 - unfit)}."
-    said = f"{total:,} {noun}s fit" if total > 1 else f"1 {noun} fits"
-    said += f" with a probability of {_percent(least)} or more: expect {_percent(1 - unfit)}"
-    hidden = items - total
-    copies = f" {hidden:,} near {'copy is' if hidden == 1 else 'copies are'} not shown."
-    return f"{said} of the list to fit.{copies if hidden else ''}"
+    said = f"{total:,} {noun}s fit with a probability of {_percent(least)} or more"
+    return f"{said}: expect {_percent(1 - unfit)} of the list to fit."
 
 
 def leading(fits, least=FIT):

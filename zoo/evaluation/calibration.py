@@ -15,10 +15,10 @@ from zoo.evaluation import known, retrieval
 from zoo.evaluation.fits import learn_fits, with_fits
 from zoo.evaluation.gallery import gallery_of, item_vectors
 from zoo.evaluation.probes import bank_of_training, captioned_of, make_probes
-from zoo.files import RunFolder
 from zoo.metrics import bootstrap, kind_of_gain
 from zoo.metrics.blocks import row_blocks
 from zoo.models import DualEncoder
+from zoo.models.run_folder import RunFolder
 
 RESAMPLES = 400  # of the queries, for the interval of nAUC
 ERROR = 0.1

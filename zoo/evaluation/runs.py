@@ -10,10 +10,10 @@ from zoo.data import datasets
 from zoo.data.records.sources import Split
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, measure_pairs
-from zoo.files.run_folder import RunFolder
 from zoo.models import DualEncoder
 from zoo.models.points import POINTS_FILE
 from zoo.models.presets import card_of, from_preset, list_presets, preset_folder, whole_of
+from zoo.models.run_folder import RunFolder
 
 
 def open_run(

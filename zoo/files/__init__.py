@@ -1,12 +1,11 @@
 """Files: read with errors that say where, written whole or not at all."""
 
+from zoo.errors import lookup
 from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic, locked, remove_leftovers, write_text
 from zoo.files.environment import cache_folder
-from zoo.files.run_folder import RunFolder
 
 __all__ = [
-    "RunFolder",
     "atomic",
     "cache_folder",
     "locked",
@@ -14,3 +13,5 @@ __all__ = [
     "remove_leftovers",
     "write_text",
 ]
+
+__getattr__ = lookup(__name__)  # names of earlier versions

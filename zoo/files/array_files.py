@@ -1,6 +1,6 @@
 """Files of arrays, refused in a sentence where they are damaged."""
 
-import errno
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from zoo.errors import InputError
-
-_BLOCK = 1 << 20
 
 
 def read_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
@@ -27,8 +25,8 @@ def read_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def read_array(path: str | os.PathLike) -> np.ndarray:
-    """The array of an `.npy` file, mapped: a shape that the file does not hold takes no memory.
-    Raises InputError if it is missing, damaged, holds objects or is an archive of several."""
+    """The array of an `.npy` file, mapped: a shape that the file does not hold takes no memory. An
+    InputError if it is none."""
     with refusing(path):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     if not isinstance(array, np.ndarray):
@@ -37,8 +35,8 @@ def read_array(path: str | os.PathLike) -> np.ndarray:
 
 
 def check_hdf5(file: Any) -> None:
-    """Refuses an HDF5 file whose arrays lie in other files, by a ValueError. Nothing of an array is
-    read; raises OSError if it is no HDF5 file."""
+    """Refuses an HDF5 file whose arrays lie in other files, by a ValueError; an OSError if it is no
+    HDF5 file."""
     import h5py  # which readers of other files need not have
 
     def check(name, item):
@@ -69,18 +67,12 @@ def open_memmap(path, dtype, shape):
     path = Path(path)
     try:
         array = np.lib.format.open_memmap(path, "w+", dtype, tuple(shape))
-        with open(path, "r+b") as file:
-            if hasattr(os, "posix_fallocate"):
+        if hasattr(os, "posix_fallocate"):
+            with open(path, "r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-            else:
-                file.seek(array.offset)
-                for start in range(0, array.nbytes, _BLOCK):
-                    file.write(bytes(min(_BLOCK, array.nbytes - start)))
         return array
     except OSError as error:
         path.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            needed = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=np.int64))
-            why = f"{os.strerror(error.errno)} ({needed / 2**20:,.0f} MiB are needed)"
-            raise OSError(error.errno, why, str(path)) from error
-        raise
+        needed = np.dtype(dtype).itemsize * math.prod(shape)
+        why = f"{os.strerror(error.errno)} ({needed / 2**20:,.0f} MiB are needed)"
+        raise OSError(error.errno, why, str(path)) from error

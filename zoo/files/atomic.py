@@ -26,7 +26,8 @@ _POLL = 0.01  # seconds between two attempts
 
 @contextlib.contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
-    """A temporary path to write to, which becomes `path` when the block ends without an error.
+    """A temporary path to write to, which becomes `path` when the block ends without an error; else
+    what was there is untouched. An InputError if it cannot be written.
 
     It lies in the same folder, which is made when missing, and keeps the suffix, by which Keras
     chooses its format. Content, then name, are flushed to the disk.
@@ -35,9 +36,6 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     with atomic(folder / "model.keras") as temporary:
         model.save(temporary)
     ```
-
-    Raises:
-        InputError: if the file cannot be written. What was at `path` before is untouched.
     """
     path = Path(os.path.abspath(path))  # the writer, or what it calls, may join it with a folder
     temporary = path.parent / f".tmp-{secrets.token_hex(8)}-{path.name[-_TAIL:]}"
@@ -89,7 +87,7 @@ def write_text(path: str | os.PathLike, text: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name is one of `atomic`: 16 random digits stand in it."""
+    """Whether a name is one of `atomic`."""
     return _LEFTOVER.fullmatch(name) is not None
 
 
@@ -114,13 +112,9 @@ def locked(folder):
             raise InputError(f"another process is training in {folder}") from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
-                path = Path(folder) / LOCK_FILE
-                raise InputError(f"cannot write {path}: {error.strerror}") from error
-            warnings.warn(
-                f"{folder} lies on a file system without locks: make sure that only one process "
-                "trains in it",
-                stacklevel=3,
-            )
+                raise InputError(f"cannot write {folder}: {error.strerror}") from error
+            said = "a file system without locks: make sure that only one process trains in it"
+            warnings.warn(f"{folder} lies on {said}", stacklevel=3)
         yield
 
 

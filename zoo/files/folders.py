@@ -1,6 +1,5 @@
 """The pictures of a folder, and names of files that can be printed and stored."""
 
-import fnmatch
 import os
 import unicodedata
 from collections import Counter
@@ -12,19 +11,16 @@ from zoo.files.decoding import SUFFIXES
 
 # What systems put beside photos: copies that nobody took for pictures of their own.
 SYSTEM_FOLDERS = ("@eaDir", "__MACOSX", "#recycle", "$RECYCLE.BIN")
-HIDDEN, EXCLUDED = "hidden", "excluded"
+HIDDEN = "hidden"
 UNPRINTABLE = "a name that is not UTF-8 or holds control characters; rename the file"
-# How the folder of a question's tower begins in an index; the hash of its model follows.
-TOWERS = "towers-"
+TOWERS = "towers-"  # how an index' folder of towers begins; the hash of its model follows
 _TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # letters that follow
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of lines and paragraphs
 
 
-def pictures_in(
-    folder: str | os.PathLike, exclude: Sequence[str] = ()
-) -> tuple[list[Path], list[tuple[str, str]]]:
-    """The pictures below a folder by suffix, sorted, without hidden ones and those that `exclude`
-    matches; and `(name, why)` of every file, link and closed folder that was left out."""
+def pictures_in(folder: str | os.PathLike) -> tuple[list[Path], list[tuple[str, str]]]:
+    """The pictures below a folder by suffix, sorted, without hidden ones; and `(name, why)` of
+    every file, link and closed folder that was left out."""
     folder, found, others = Path(folder), [], []
 
     def closed(error):
@@ -41,8 +37,6 @@ def pictures_in(
                     others.append((name, "link to a folder"))
             elif is_hidden(name):
                 others.append((name, HIDDEN))
-            elif matches(name, exclude):
-                others.append((name, EXCLUDED))
             elif not path.is_file():
                 others.append((name, "broken link" if path.is_symlink() else "not a file"))
             elif suffix in SUFFIXES:
@@ -78,21 +72,9 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part in SYSTEM_FOLDERS for part in parts)
 
 
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a relative path matches one of some patterns (`fnmatch`). A pattern with a `/` within
-    is compared with the path, another with each of its parts."""
-    for pattern in (one.rstrip("/") for one in patterns):
-        ones = (name,) if "/" in pattern else PurePosixPath(name).parts
-        if any(fnmatch.fnmatchcase(one, pattern) for one in ones):
-            return True
-    return False
-
-
 def printable(name: str) -> str:
     """A name on one line of UTF-8: other bytes and control characters are escaped."""
-    if name.isprintable():
-        return name
-    return "".join(_escaped(one) for one in name)
+    return name if name.isprintable() else "".join(map(_escaped, name))
 
 
 def _escaped(character):

@@ -46,9 +46,9 @@ def read(path: Tensor) -> tf.Tensor:
 
 def resize(image: Tensor, size: int, mode: str = "crop", crop_fraction: float = 1.0) -> tf.Tensor:
     """One picture `(height, width, 3)` to a square, float32 `(size, size, 3)` in 0 … 255, with
-    antialiasing: `"crop"` takes the square in the middle, `"stretch"` all of it, as PCME++ does."""
-    # `crop_fraction` is the side of the square relative to the shorter side: 224 / 256 is "resize
-    # to 256, crop 224", as VSE++ and PCME evaluate.
+    antialiasing: `"crop"` takes the square in the middle, `"stretch"` all of it, as PCME++ does.
+    The square's side is `crop_fraction` of the shorter side: 224 / 256 as VSE++ and PCME evaluate.
+    """
     if mode not in RESIZES:
         raise ValueError(f"`mode` must be one of {RESIZES}; received {mode!r}")
     if mode == "crop":
@@ -122,10 +122,8 @@ def _fill_rectangle(images, shares, aspects, place, fill):
     # An elongated rectangle that does not fit is shortened, not moved out of the picture.
     tall = tf.minimum(tf.round(tf.sqrt(shares * aspects) * height), height)
     wide = tf.minimum(tf.round(tf.sqrt(shares / aspects) * width), width)
-    top, left = (
-        tf.floor(place[:, 0] * (height - tall + 1)),
-        tf.floor(place[:, 1] * (width - wide + 1)),
-    )
+    top = tf.floor(place[:, 0] * (height - tall + 1))
+    left = tf.floor(place[:, 1] * (width - wide + 1))
     y, x = tf.range(height, dtype=tf.float32), tf.range(width, dtype=tf.float32)
     rows = (y >= top[:, None]) & (y < (top + tall)[:, None])
     columns = (x >= left[:, None]) & (x < (left + wide)[:, None])

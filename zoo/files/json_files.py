@@ -75,10 +75,8 @@ def pack(value: Any) -> Any:
         return {name: pack(getattr(value, name)) for name in sorted(_fields(value))}
     if isinstance(value, np.ndarray):
         value = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        data, facts = value.tobytes(), {"shape": list(value.shape), "type": value.dtype.str}
-        small = zlib.compress(data)
-        name, kept = ("deflated", small) if len(small) < 0.9 * len(data) else ("data", data)
-        return {**facts, name: base64.b64encode(kept).decode()}
+        kept = base64.b64encode(zlib.compress(value.tobytes())).decode()
+        return {"shape": list(value.shape), "type": value.dtype.str, "deflated": kept}
     if isinstance(value, dict):
         return {str(key): pack(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

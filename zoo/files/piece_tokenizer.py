@@ -6,7 +6,8 @@ import re
 import string
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from zoo.errors import require
 
@@ -19,42 +20,27 @@ _BARE = {ord(one): None for one in string.punctuation}
 _BLANKS = " \t\n\f\r"  # of RE2
 
 
-class _Row(NamedTuple):
-    ids: list[int]
-
-
 class PieceTokenizer:
-    """Strings to rows of ids by a SentencePiece model, as a `tokenizers.Tokenizer` gives them.
-
-    The package `sentencepiece` reads it, not `tokenizers`: that normalises rare letters otherwise,
-    and takes eight times as long to load Gemma's pieces.
-
-    Args:
-        sentencepiece: the model in base 64.
-        cleaning: one of `CLEANINGS`, as of `zoo.encoders.subwords.HubTokenizer`.
-        ends: the first and last id of a row, None for none.
-        most: ids of the longest row, with its ends.
-        padding, length: what rows are filled with, up to `length`, None for the longest's.
-        unknown, offset: the id of SentencePiece's 0, and what is added to its others.
-    """
+    """Strings to rows of ids by a SentencePiece model (base 64), as a `tokenizers.Tokenizer` gives
+    them, which normalises rare letters otherwise and loads Gemma's pieces eight times as long."""
 
     def __init__(
         self,
         sentencepiece: str,
-        cleaning: str,
-        ends: Sequence[int | None],
-        most: int,
+        cleaning: str,  # one of `CLEANINGS`, as of `zoo.encoders.subwords.HubTokenizer`
+        ends: Sequence[int | None],  # the first and last id of a row
+        most: int,  # ids of the longest row, with its ends
         padding: int,
-        length: int | None,
-        unknown: int = 0,
-        offset: int = 0,
+        length: int | None,  # to which rows are filled, None: of the longest
+        unknown: int = 0,  # the id of SentencePiece's 0
+        offset: int = 0,  # what is added to its others
     ):
         self._settings = {name: value for name, value in locals().items() if name != "self"}
         library = require("sentencepiece", extra="search")
         self._pieces = library.SentencePieceProcessor(model_proto=base64.b64decode(sentencepiece))
         self._ends = [[] if end is None else [end] for end in ends]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[_Row]:
+    def encode_batch(self, texts: Sequence[str]) -> list[SimpleNamespace]:
         """A row for each text, whose `ids` are a list."""
         facts, (first, last) = self._settings, self._ends
         texts = [_clean(text, facts["cleaning"]) for text in texts]
@@ -64,7 +50,8 @@ class PieceTokenizer:
             ids = [one + facts["offset"] if one else facts["unknown"] for one in found[:room]]
             rows.append(first + ids + last)
         width = facts["length"] or max(map(len, rows), default=0)
-        return [_Row(row + [facts["padding"]] * (width - len(row))) for row in rows]
+        pad = [facts["padding"]] * width
+        return [SimpleNamespace(ids=row + pad[len(row) :]) for row in rows]
 
     def enable_padding(self, pad_id: int, pad_token: str = "", length: int | None = None) -> None:
         """Fills rows up to `length`, or to the longest of its batch."""

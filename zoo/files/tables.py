@@ -8,7 +8,6 @@ from zoo.errors import InputError
 from zoo.files.text_files import read_text, refuse
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_OTHERS = (";", "\t", "|", ",")
 MISSING = ("nan", "null", "none", "<na>")  # as other programs write that there is nothing
 
 
@@ -24,8 +23,7 @@ def separator_of(path, separator=None):
 
 
 def read_header(path, separator=None):
-    """The names of the columns of a table, as `read_table` reads it. Raises InputError if the file
-    cannot be read, or its first line is no row."""
+    """The names of the columns of a table; an InputError if there are none that can be read."""
     path, ignored = Path(path), lambda *_: None  # the rows' own problems are told by who reads them
     return _header(path, _lines(path, ignored), separator_of(path, separator))
 
@@ -41,14 +39,17 @@ def read_table(path, columns, bad=None, separator=None):
         if (found := header.count(column)) > 1:
             raise InputError(f"{path}:1: expected one column {column!r}, found {found}")
         if not found:
-            said = f"found {header or 'none'}{_hint(header, separator)}"
-            raise InputError(f"{path}:1: expected a column {column!r}, {said}")
+            raise InputError(
+                f"{path}:1: expected a column {column!r}, found {header or 'none'} between "
+                f"{separator!r}; is that the `separator`?"
+            )
     places = [header.index(column) for column in columns]
     rows = _rows(path, lines, separator, bad)
     next(rows, None)
     for line, row in rows:
         if len(row) > len(header):
-            bad(f"{path}:{line}", _too_many(row, header, separator))
+            said = f"expected {len(header)} fields, found {len(row)}; put a text with {separator!r}"
+            bad(f"{path}:{line}", f"{said} in double quotes, or write a .tsv file without tabs")
         elif row:
             cells = [row[place] if place < len(row) else None for place in places]
             yield line, [None if (c or "").strip().lower() in MISSING else c for c in cells]
@@ -83,21 +84,3 @@ def _rows(path, lines, separator, bad):
             said = str(error) if "field" in str(error) else f"{error}; {why}"
             bad(f"{path}:{start + done + 1}", said)
             start += done + 1
-
-
-def _hint(header, separator):
-    (name, *others) = header or [""]
-    if name.lower().startswith("sep="):
-        return "; delete the first line, which only Excel reads"
-    likely = [one for one in _OTHERS if one != separator and one in name]
-    if others or not likely:
-        return ""
-    return f"; name another `separator` if {likely[0]!r} is between them"
-
-
-def _too_many(row, header, separator):
-    found = f"expected {len(header)} fields, found {len(row)}"
-    if separator == "\t":
-        return f"{found}; a text cannot hold tabs, not even in quotes"
-    said = {",": "commas", ";": "semicolons"}.get(separator, repr(separator))
-    return f"{found}; put a text with {said} in double quotes, or write a .tsv file"

@@ -10,7 +10,7 @@ from zoo.errors import InputError
 
 
 def existing_folder(path, what="folder"):
-    """The path as a `Path`, if it is a folder. Raises InputError if it is not."""
+    """The path of a folder; an InputError if it is none."""
     path = Path(path).expanduser()
     if not path.is_dir():
         raise InputError(f"{path}: no such {what}")
@@ -18,7 +18,7 @@ def existing_folder(path, what="folder"):
 
 
 def refuse(where, why):
-    """Raises an InputError: what `bad` is of a reader that is given none."""
+    """What `bad` is of a reader that is given none."""
     raise InputError(f"{where}: {why}")
 
 

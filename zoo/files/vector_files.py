@@ -60,14 +60,12 @@ def _checked_vectors(path, name, what, *_):
     if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
         raise InputError(f"{where}: expected float16, float32 or float64, found {array.dtype}")
     for start, block in _blocks(array):
-        bad = ~np.isfinite(block).all(axis=1)
-        if bad.any():
-            row = start + int(np.argmax(bad))
-            raise InputError(f"{where}: expected finite numbers, row {row} has NaN or infinities")
-        zero = ~block.any(axis=1)
-        if zero.any():
-            row = start + int(np.argmax(zero))
-            raise InputError(f"{where}: expected vectors with a direction, row {row} is all zeros")
+        for bad, said in (
+            (~np.isfinite(block).all(axis=1), "finite numbers, row {} has NaN or infinities"),
+            (~block.any(axis=1), "vectors with a direction, row {} is all zeros"),
+        ):
+            if bad.any():
+                raise InputError(f"{where}: expected {said.format(start + int(np.argmax(bad)))}")
     return array
 
 
@@ -99,16 +97,11 @@ def _array(path, name, what, rank):
     except InputError:
         raise
     except Exception as error:  # damage leads NumPy, Arrow and safetensors to a dozen kinds
-        said = getattr(error, "strerror", None) or str(error)
-        marks = ("Object arrays", "Python objects", "pickled")
-        # A damaged archive looks to NumPy as if it were pickled.
+        said = (getattr(error, "strerror", None) or str(error)).split("\n")[0]
+        marks = "Object arrays", "Python objects", "pickled"
         if any(mark in said for mark in marks[: 3 if path.suffix == NPY else 2]):
-            raise InputError(
-                f"{path}: holds Python objects (a pickle), which are refused unread; save plain "
-                "numbers, np.save(path, np.asarray(vectors, np.float32))"
-            ) from error
-        first = said.split("\n")[0]
-        raise InputError(f"{path}: not a whole {path.suffix} file ({first})") from error
+            said = "it holds Python objects (a pickle), which are refused unread"
+        raise InputError(f"{path}: not a whole {path.suffix} file ({said})") from error
 
 
 def _chosen(path, name, what, ranks, rank):

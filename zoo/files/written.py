@@ -1,9 +1,8 @@
 """What this program wrote into a folder, by a list in that folder: nothing else is ever replaced.
 
-A list also has a checksum of itself, and may have those of files: damage ends in one sentence.
-
 A writer lists a name before it makes the file or folder, so that a killed one leaves nothing that
-is not listed. What is not listed is the user's: it stops the writer before anything is written.
+is not listed. What is not listed is the user's: it stops the writer before anything is written. A
+list also has a checksum of itself, and may have those of files: damage ends in one sentence.
 """
 
 import contextlib
@@ -37,8 +36,7 @@ def read_sealed(path: str | os.PathLike, content: Any = None) -> dict[str, Any]:
             f"{folder}: holds {name}, which this program did not write, or an older version did; "
             "choose another folder, or build it again"
         )
-    found = content.pop(SEAL)
-    if found != _checksum(content):
+    if content.pop(SEAL) != _checksum(content):
         raise InputError(f"{path}: is damaged, or was changed by hand: its checksum differs")
     return content
 
@@ -103,39 +101,32 @@ class Written:
         self._refuse(self.foreign())
 
     def claim(self, *names: str) -> None:
-        """Lists names that are about to be written; an InputError, before anything is written, if
-        one exists and is not listed, or the list cannot be written."""
+        """Lists names that are about to be written; an InputError if one exists and is not listed,
+        or the list cannot be written. Nothing is written then."""
         new = set(names) - self.names
-        self._refuse(sorted(name for name in new if os.path.lexists(self.folder / name)))
+        self._refuse(sorted(filter(self._has, new)))
         if new:
             self.write(self.content, self.names | new)
 
     def write(self, content: dict[str, Any], names: Iterable[str] | None = None) -> None:
         """Replaces what the file says; the list stays unless another is given."""
         listed = sorted(self.names if names is None else names)
-        text = json.dumps(sealed({**content, KEY: listed}), indent=2)
-        write_text(self.path, text + "\n")
+        write_text(self.path, json.dumps(sealed({**content, KEY: listed}), indent=2) + "\n")
 
     def remove(self, names: Iterable[str]) -> None:
         """Deletes files and folders that are listed, and takes them off the list; others stay."""
         gone = set(names) & self.names
-        for name in gone:
-            path = self.folder / name
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        for path in (self.folder / name for name in gone):
+            with contextlib.suppress(OSError):
+                (shutil.rmtree if _is_folder(path) else os.unlink)(path)
         if gone:
             self.write(self.content, {n for n in self.names if n not in gone or self._has(n)})
 
     def tidy(self) -> None:
         """Deletes the temporary files that killed writers left here and in listed folders."""
         remove_leftovers(self.folder, deep=False)
-        for name in self.names:
-            path = self.folder / name
-            if path.is_dir() and not path.is_symlink():
-                remove_leftovers(path)
+        for path in filter(_is_folder, (self.folder / name for name in self.names)):
+            remove_leftovers(path)
 
     def _has(self, name):
         return os.path.lexists(self.folder / name)
@@ -147,3 +138,7 @@ class Written:
                 f"{self.folder}: holds {names[0]}{more}, which this program did not write; choose "
                 "another folder, or move it away"
             )
+
+
+def _is_folder(path):
+    return path.is_dir() and not path.is_symlink()

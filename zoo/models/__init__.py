@@ -10,6 +10,7 @@ from zoo.models.pfe import pfe
 from zoo.models.points import vector_points
 from zoo.models.pooled import infonce, vse_infinity
 from zoo.models.presets import from_preset, list_presets, save_preset
+from zoo.models.run_folder import RunFolder
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.sets import dive, pvse
 from zoo.models.sgraf import sgraf
@@ -20,6 +21,7 @@ __all__ = [
     "SET_SIMILARITIES",
     "DualEncoder",
     "Forward",
+    "RunFolder",
     "Tower",
     "dive",
     "from_preset",

@@ -14,7 +14,6 @@ from zoo.encoders.point_towers import resizing_of_tower
 from zoo.errors import InputError, MissingPackageError, require
 from zoo.files.decoding import resizing
 from zoo.files.json_files import read_object
-from zoo.files.run_folder import RunFolder
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.hub_models import (
     HUBS,
@@ -43,6 +42,7 @@ from zoo.models.preset_folder import (
     read_folder,
     write_preset,
 )
+from zoo.models.run_folder import RunFolder
 from zoo.models.small_weights import shrink
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"

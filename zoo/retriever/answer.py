@@ -29,11 +29,10 @@ class Answer:
         reason: one or two sentences.
         fits: `(k,)`, the probability that each result fits the question, as people judge it: of a
             class, that it is of the class. None where nothing can be said; `reason` says why.
-        wanted: the probability that the first result is the one wanted item, None of a question
-            that wants no single one, and where nothing can be said.
+        wanted: the probability that the first result is the one wanted item, or None.
         number: how many items of the gallery are expected to fit, or None.
         interval: `(low, high)`, between which the share of fitting first results lies, in nine
-            galleries of ten; None without a probability.
+            galleries of ten, or None.
         asked: what the model was asked, where a preamble such as "photos of" was taken off.
     """
 
@@ -61,11 +60,8 @@ class Answer:
         return None if self.fits is None else leading(self.fits, FIT)
 
     def first_k(self, error: float = 0.1) -> int | None:
-        """How many of the first results hold the wanted one with probability 1 − error.
-
-        `sys.maxsize` where nothing can be promised, None where the gallery is not calibrated; a
-        ValueError if `error` is not in (0, 1).
-        """
+        """How many of the first results hold the wanted one with probability 1 − error; the largest
+        int where nothing can be promised, None where the gallery is not calibrated."""
         return None if self._length is None else self._length(error)
 
     def __str__(self) -> str:
@@ -103,18 +99,13 @@ class Answer:
         return found if self.names is None else {**found, "names": list(self.names)}
 
 
-ORDERS = ("score", "name")
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Everything:
     """A page of all the items that fit a question, as `Retriever.all` returns it."""
 
     answer: Answer  # with the items of this page
-    copies: np.ndarray  # (n,), how many near copies of each item fit too and are not shown
-    total: int  # items that are shown on all pages
+    total: int  # items on all pages
     offset: int  # of them on the pages before this one
-    items: int  # of the gallery that fit, near copies included
     unfit: float | None  # the expected share of these that does not fit, None of none
     least: float = FIT  # the probability of fitting from which an item is on the list
     noun: str = "item"
@@ -122,62 +113,11 @@ class Everything:
     def __str__(self) -> str:
         """The page for a person."""
         first, *rows = self.answer.lines()
-        lines = [first]
         if self.answer.verdict != NOT_UNDERSTOOD:
-            said = self.noun, self.total, self.items, self.unfit, self.least
-            lines.append(list_sentence(*said))
-        for row, copies in zip(rows, self.copies, strict=True):
-            more = f"  (+{copies} near {'copy' if copies == 1 else 'copies'})" if copies else ""
-            lines.append(row + more)
-        return "\n".join(lines)
+            rows = [list_sentence(self.noun, self.total, self.unfit, self.least), *rows]
+        return "\n".join([first, *rows])
 
     def to_dict(self) -> dict[str, Any]:
         """The page as JSON values: the keys of `Answer.to_dict`, and these attributes."""
-        own = {name: getattr(self, name) for name in ("total", "offset", "items", "unfit")}
-        return {**self.answer.to_dict(), "copies": self.copies.tolist(), **own}
-
-
-def grouped(vectors: np.ndarray, copies: float) -> np.ndarray:
-    """Which of `(n, dim)` vectors about the gallery's centre, best first, each is a near copy of,
-    `(n,)`: itself, or the first shown one above the cosine `copies`."""
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    units, owner, shown = units.astype(np.float32), np.arange(len(units)), []
-    for row, own in enumerate(units):
-        near = np.flatnonzero(units[shown] @ own > copies) if shown else ()
-        if len(near):
-            owner[row] = shown[near[0]]
-        else:
-            shown.append(row)
-    return owner
-
-
-def page_of(
-    answer: Answer,
-    owner: np.ndarray,
-    by: str = "score",
-    offset: int = 0,
-    limit: int = 100,
-    least: float = FIT,
-    noun: str = "item",
-) -> Everything:
-    """A page of an answer whose items all fit; `owner` is of `grouped`, `by` one of `ORDERS`. A
-    ValueError of an unknown order, of names that items lack, and of negative numbers."""
-    if by not in ORDERS:
-        raise ValueError(f"`by` must be one of {ORDERS}; received {by!r}")
-    if by == "name" and answer.names is None:
-        raise ValueError("`by` must be 'score': the items have no names")
-    if offset < 0 or limit < 1:
-        raise ValueError(
-            f"`offset` must be at least 0 and `limit` at least 1; received {offset} and {limit}"
-        )
-    shown, counts = np.unique(owner, return_counts=True)  # best first
-    if by == "name":
-        order = sorted(range(len(shown)), key=lambda n: answer.names[shown[n]])
-        shown, counts = shown[order], counts[order]
-    rows, counts = shown[offset : offset + limit], counts[offset : offset + limit]
-    parts = answer.ids[rows], answer.scores[rows]
-    names = None if answer.names is None else [answer.names[row] for row in rows]
-    fits = None if answer.fits is None else answer.fits[rows]
-    page = dataclasses.replace(answer, ids=parts[0], scores=parts[1], names=names, fits=fits)
-    unfit = None if not len(owner) else float(1 - np.mean(answer.fits))
-    return Everything(page, counts - 1, len(shown), offset, len(owner), unfit, least, noun)
+        own = {"total": self.total, "offset": self.offset, "unfit": self.unfit}
+        return {**self.answer.to_dict(), **own}

@@ -34,13 +34,10 @@ def client_page(schema: dict[str, Any], base: str) -> str:
                 text = f"{about.get('description', '')}; default {json.dumps(about.get('default'))}"
                 rows.append(f"<p><code>{field}</code>: {html.escape(text)}</p>")
     client = html.escape(_CLIENT.format(base=base))
-    shell = html.escape(
-        f"curl {base}ask -H 'Content-Type: application/json' -d '{{\"question\": \"a dog\"}}'"
-    )
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Halo Zoo</title>"
         "<style>body{font:16px/1.5 system-ui;max-width:48rem;margin:2rem auto;padding:0 1rem}"
         "pre{overflow:auto;background:#8881;padding:1rem}</style>"
         f"<h1>{html.escape(schema['info']['summary'])}</h1>{''.join(rows)}"
-        f"<h2>A client</h2><pre>{shell}</pre><pre>{client}</pre></html>"
+        f"<h2>A client</h2><pre>{client}</pre></html>"
     )

@@ -5,8 +5,6 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from zoo import collection, similarities
 from zoo.cli.bounds import absolute
 from zoo.collection.encoding import continues
@@ -24,7 +22,7 @@ from zoo.files.json_files import read_object
 from zoo.files.vector_files import read_column
 from zoo.files.written import Written
 from zoo.models import Tower
-from zoo.models.presets import from_preset, preset_folder, shown_pictures
+from zoo.models.presets import from_preset, shown_pictures
 from zoo.models.tower import weights_sha256
 from zoo.retriever.parts import HUBS, bank_of, training_note
 from zoo.retriever.retriever import Retriever
@@ -34,7 +32,7 @@ from zoo.search import built, from_parts
 # Of `build`, for `update`.
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "shard_size", "batch_size", "skip_bad"),
-    *("similarity", "candidates", "probes", "include_training", "exclude", "hubs", "correct_hubs"),
+    *("similarity", "candidates", "probes", "include_training", "correct_hubs"),
     *("pairs", "engine"),
 )
 
@@ -49,8 +47,8 @@ def encode(options):
         require("apache_beam", extra="beam")
         from zoo.collection.beam import encode_on
 
-        if options.names or options.column or options.exclude:
-            raise InputError("--runner reads pictures or tars: no --names, --column or --exclude")
+        if options.names or options.column:
+            raise InputError("--runner reads pictures or tars: no --names or --column")
         source, model = options.source, str(options.model)
         sizes = options.dtype, options.batch_size, options.shard_size, options.beam_flags
         what = source, model, tower.side, options.out, _identity(options, tower)
@@ -80,7 +78,7 @@ def build(options):
         options.probes = absolute(options.probes)
     if options.pairs is not None:
         options.pairs = str(Path(options.pairs).expanduser().resolve())
-        _pairs(options)
+        captioned_folder(options.pairs)
     tower = _tower(options)
     items = _items(options, tower)
     _name_training(options, items)
@@ -103,7 +101,7 @@ def update(options):
             f"{options.out}: does not know its source: `index` built it, or `save` wrote it; call "
             "index or build again"
         )
-    own = {name: getattr(options, name) for name in ("source", "model", "skip_bad", "exclude")}
+    own = {name: getattr(options, name) for name in ("source", "model", "skip_bad")}
     for name, value in {"engine": "memory", **made}.items():
         setattr(options, name, own.get(name) or value)
     build(options)
@@ -162,8 +160,6 @@ def _probes(options):
     """The probes of `--probes`, else those of the model, or None."""
     if options.probes is None:
         return probes_of(options.model)
-    if preset_folder(options.probes) is None:
-        raise InputError(f"--probes {options.probes}: no such run folder or preset")
     probes = probes_of(options.probes)
     if probes is None:
         raise InputError(
@@ -173,22 +169,13 @@ def _probes(options):
     return probes
 
 
-def _pairs(options):
-    """The photos and captions of `--pairs`."""
-    try:
-        return captioned_folder(options.pairs)
-    except InputError as error:
-        raise InputError(f"--pairs {error}") from error
-
-
 def _tower(options):
     return Tower(options.model, "captions" if options.captions else "images", options.batch_size)
 
 
 def _identity(options, tower):
-    """What says which vectors they are."""
-    facts = {"model_sha256": tower.model_sha256, "side": tower.side}
-    return {"model": str(options.model), **facts}
+    model, sha256 = str(options.model), tower.model_sha256
+    return {"model": model, "model_sha256": sha256, "side": tower.side}
 
 
 def _items(options, tower):
@@ -196,7 +183,7 @@ def _items(options, tower):
     if is_remote(options.source):
         raise InputError(f"{options.source}: an object store is read by `encode --runner` only")
     names = None if options.names is None else list(map(str, read_column(options.names)))
-    more = options.column, names, tower.reads == "vectors", options.exclude or ()
+    more = options.column, names, tower.reads == "vectors"
     items = collection.read_source(options.source, tower.side, *more)
     # The other files of the package's own folder are ours too.
     is_ours = Path(options.source) == packaged_photos.FOLDER.resolve()
@@ -204,19 +191,17 @@ def _items(options, tower):
 
 
 def _encoded(options, tower, items, folder, dtype="float32"):
-    skip_bad = getattr(options, "skip_bad", True)
-    made = _identity(options, tower), dtype, options.shard_size, skip_bad
-    return collection.encode(items, tower, folder, *made)
+    made = dtype, options.shard_size, getattr(options, "skip_bad", True)
+    return collection.encode(items, tower, folder, _identity(options, tower), *made)
 
 
 def _index(options, written, parts, made=None, model=None):
     model = from_preset(options.model) if model is None else model
-    similarity = model.similarity
-    if options.similarity is not None:
-        similarity = similarities.get(options.similarity, model)
+    name = options.similarity
+    similarity = model.similarity if name is None else similarities.get(name, model)
     out, side, probes = options.out, parts.manifest["side"], _probes(options)
     if options.pairs is not None:  # before the index, which takes longer
-        found = _pairs(options)
+        found = captioned_folder(options.pairs)
         print(found.recognised)
         probes = with_own(model, found, probes)
     try:
@@ -230,15 +215,9 @@ def _index(options, written, parts, made=None, model=None):
         raise InputError(f"{parts.folder}: {error}") from error
     probes = general_probes(model) if probes is None else probes
     retriever = Retriever(model, index, probes, names)
-    warns = options.hubs == "warn" and not retriever.judge.at_chance  # all models at chance have
-    for hub in retriever.hubs() if warns else ():
-        name = retriever.names_of(np.array([hub.id]))[0]
-        print(
-            f"{out}: warning: {name} is among the first {hub.first} answers of {hub.share:.0%} of "
-            "the probes' questions"
-        )
-    if warns and (crowding := retriever.crowding()) is not None:
-        print(f"{out}: warning: {crowding}; look whether they belong there")
+    note = None if retriever.judge.at_chance else retriever.hub_note()  # all at chance have hubs
+    if note is not None:
+        print(f"{out}: warning: {note}")
     where = Path(parts.folder)
     is_inside = where.parent == out  # so that the folder can be moved
     setup = {

@@ -1,15 +1,12 @@
 """What a retriever is made of: the model, its probes, and the bank that corrects hubs."""
 
-import collections
 import dataclasses
-import fnmatch
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from zoo.confidence import Probes
-from zoo.confidence.insertion import numbered_kinds
 from zoo.confidence.probes import OF_CORRECTED, contents_hash, direction_of
 from zoo.embeddings.arrays import length
 from zoo.embeddings.checks import numbered
@@ -23,8 +20,8 @@ HUBS = {"auto": "auto", "on": True, "off": False}  # of commands, as of `build`
 
 
 def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
-    """`(DualEncoder, where it came from or None, how it is shown pictures)`. A model whose weights
-    have changed comes from nowhere: its probes are others."""
+    """`(DualEncoder, where it came from or None, how it is shown pictures)`; one whose weights have
+    changed comes from nowhere, since its probes are others."""
     import zoo.training.registered  # noqa: F401
     from zoo.models import DualEncoder
     from zoo.models.presets import from_preset, shown_pictures, weights_mark
@@ -37,37 +34,20 @@ def opened(model: Any) -> "tuple[DualEncoder, Any, dict[str, Any]]":
     return model, origin, shown
 
 
-def probes_from(origin: Any) -> Probes | None:
-    """The probes that come with the run or preset of a name, or None."""
-    from zoo.evaluation import probes_of
-
-    return None if origin is None else probes_of(origin)
-
-
-def own_probes(side, queries, own, groups, matches, before):
+def own_probes(side, queries, own, groups, before):
     """`Probes` of a user's pairs, with what the model's probes know beside them."""
-    labels = [np.arange(length(queries)), np.arange(length(own))]
-    if matches is not None:
-        matches = np.asarray(matches.toarray() if hasattr(matches, "toarray") else matches, bool)
-        labels[0] = numbered_kinds(matches)
-        first = np.unique(labels[0], return_index=True)[1]
-        if (matches[first].sum(axis=0) > 1).any():
-            raise ValueError("`matches` must be kinds that share no item; received some that do")
-        labels[1] = np.where(matches.any(axis=0), labels[0][matches.argmax(axis=0)], -1)
-    elif length(queries) != length(own):
+    if length(queries) != length(own):
         raise ValueError(
-            f"`own` must hold one item a question, {length(queries)}; received {length(own)}. Give "
-            "`matches` where questions want several"
+            f"`own` must hold one item a question, {length(queries)}; received {length(own)}"
         )
     sides = (queries, own) if side == "captions" else (own, queries)
-    labels = labels if side == "captions" else labels[::-1]
-    more = {}
+    more, rows = {}, np.arange(length(own))
     if before is not None:  # what is known of its own items is not of these
         fits = {n: dataclasses.replace(one, strangers=None) for n, one in before.fits.items()}
         more = {"known": before.known, "fits": fits}
     if side == "images" and groups is not None:
         more["caption_images"] = numbered(groups, length(queries))
-    return Probes.of(*sides, *labels, source="pairs of your own", **more)
+    return Probes.of(*sides, rows, rows, source="pairs of your own", **more)
 
 
 def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side: str, probes: Any):
@@ -92,29 +72,6 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
     except ValueError:  # probes of another model, which the calibration will tell
         return None, None
     return (bank if gain is not None and gain.pays else None), gain
-
-
-def ids_among(among: Any, names: Mapping[int, str] | None) -> Any:
-    """The ids of items by their names, or by a pattern of names; numbers are ids, also as texts
-    that no item is called. A ValueError if there is no such item, or a text is given twice."""
-    if isinstance(among, str):
-        if names is None:
-            raise ValueError(f"`among` must be ids: the items have no names; received {among!r}")
-        kept = set(fnmatch.filter(names.values(), among))
-        if not kept:
-            raise ValueError(f"`among` must be a pattern of names; {among!r} fits none")
-        return [one for one, name in names.items() if name in kept]
-    if not any(isinstance(one, str) for one in among):
-        return among
-    among, found = [str(one) for one in among], {}
-    for one, name in (names or {}).items():
-        found.setdefault(name, []).append(one)
-    if lost := [one for one in among if one not in found and not one.isdecimal()]:
-        raise ValueError(f"`among` must be names or ids of items; {lost[0]!r} is none")
-    text, count = collections.Counter(among).most_common(1)[0]
-    if count > 1:
-        raise ValueError(f"`among` must be distinct; received {text!r} twice")
-    return [one for text in among for one in found.get(text) or [int(text)]]
 
 
 def trained_on(paths: Sequence[Any], probes: Probes | None) -> np.ndarray:

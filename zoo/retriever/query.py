@@ -24,10 +24,8 @@ def query(options):
         raise InputError(f"-k must be at least 1; received {options.k}")
     if options.offset < 0:
         raise InputError(f"--offset must be at least 0; received {options.offset}")
-    if not options.all and (options.offset or options.by != "score"):
-        raise InputError("--by and --offset go with --all")
-    if options.all and options.max_uncertainty is not None:
-        raise InputError("--all and --max-uncertainty exclude each other: choose one")
+    if options.offset and not options.all:
+        raise InputError("--offset goes with --all")
     retriever = Retriever.load(options.folder, options.model)
     if (among := options.among) is not None:
         if Path(among).is_file():
@@ -45,13 +43,11 @@ def query(options):
 
 
 def _answer(questions, retriever: Retriever, options):
-    """Asks, and prints each answer for a person or in JSON."""
     is_one = len(options.text) == 1 or not (options.text or options.queries)
     if options.all:
-        pages = options.by, options.offset, options.k
-        answers = (retriever.all(question, *pages) for question in questions)
+        answers = (retriever.all(question, options.offset, options.k) for question in questions)
     else:
-        answers = retriever.ask(questions, options.k, max_uncertainty=options.max_uncertainty)
+        answers = retriever.ask(questions, options.k)
     for answer in answers:
         if not (is_one or options.json):
             print((answer.answer if options.all else answer).question)

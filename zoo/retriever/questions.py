@@ -12,20 +12,16 @@ from zoo.files.decoding import SUFFIXES
 
 
 class Questions(NamedTuple):
-    """Questions of one kind: their embeddings, what they are of, what to call each, the texts that
-    were asked."""
+    """Questions of one kind."""
 
     embeddings: dict[str, np.ndarray]
-    side: str
+    side: str  # what they are of
     called: list[str]
-    texts: list[str] | None = None
+    texts: list[str] | None = None  # as they were asked
 
 
 def embedded(
-    questions: Sequence[Any],
-    tower: Callable[[str], Any],
-    side: str,
-    as_asked: Callable[[str], str],
+    questions: Sequence[Any], tower: Callable[[str], Any], side: str, as_asked: Callable[[str], str]
 ) -> Questions:
     """Questions of one kind, embedded by `tower(side)`, of texts what `as_asked` makes of them; a
     ValueError if they are of several kinds, or no embeddings."""

@@ -1,6 +1,5 @@
 """A model, a gallery and a judge: the whole way of an answer."""
 
-import functools
 import os
 import threading
 import warnings
@@ -25,20 +24,13 @@ from zoo.embeddings.arrays import as_arrays, centres, coordinates, length, take
 from zoo.errors import InputError
 from zoo.files.atomic import atomic
 from zoo.files.written import Written
-from zoo.retriever.answer import Answer, Everything, grouped, page_of
-from zoo.retriever.parts import (
-    bank_of,
-    ids_among,
-    opened,
-    own_probes,
-    probes_from,
-    training_note,
-)
+from zoo.retriever.answer import Answer, Everything
+from zoo.retriever.parts import bank_of, opened, own_probes, training_note
 from zoo.retriever.preambles import as_asked
 from zoo.retriever.questions import embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
-from zoo.search import Hub, Index, built, hubness, hubs, scoring
-from zoo.search.columns import whole_ids
+from zoo.search import Hub, Index, built, hubs, scoring
+from zoo.search.columns import ids_among, whole_ids
 from zoo.search.hubness import taken_by_few
 from zoo.search.storage import MANIFEST
 
@@ -66,21 +58,18 @@ class Retriever:
     ```
 
     The model's probes, held-out pairs that come with it, are asked in front of this gallery when it
-    is built, and again when it has grown or shrunk by more than 5 %: what is said is of the gallery
-    that is asked. Where no probes come with the model, the package's photos with their captions are
-    encoded when the gallery is first judged, and the answer says so. A gallery that cannot be
-    calibrated answers all the same, with the probability None and a sentence on why.
+    is built, and again when it has grown or shrunk by more than 5 %. Where none come with it, the
+    package's photos with their captions are encoded when the gallery is first judged, and the
+    answer says so. A gallery that cannot be calibrated answers with the probability None and why.
 
     Made by `build` and `load`. Where `halo search build` wrote the questions' tower as ONNX beside
-    the index, and onnxruntime is installed, questions need neither TensorFlow nor Keras; the model
-    is opened when something else needs it.
+    the index, and onnxruntime is installed, questions need neither TensorFlow nor Keras.
 
     Attributes:
-        model: the `DualEncoder`.
+        model: the `DualEncoder`, opened when it is first needed.
         index: the `zoo.search.Index`, of images or of captions.
         probes: the `zoo.confidence.Probes`, or None.
-        note: sentences on photos that the model was trained on, and on items that answer an
-            implausible share of the probes' questions; None where there is nothing to say.
+        note: sentences on photos of the training and on hubs, or None.
         gain: the `Gain` by which hubs are corrected or not, or None; told when it is built.
     """
 
@@ -92,13 +81,12 @@ class Retriever:
         names: Any = None,
         resizing: dict[str, Any] | None = None,
         origin: str | None = None,
-        towers: dict[str, Any] | None = None,
     ):
         self.index, self.probes = index, probes
         self.note, self.gain, self._names = None, None, names
         self._model, self._stored = model, None
         self._origin, self._resizing = origin, resizing or {}
-        self._towers, self._opens, self._lock = dict(towers or {}), None, threading.RLock()
+        self._towers, self._opens, self._lock = {}, None, threading.RLock()
         self._judge = self._made_by = self._as_trained = self._near = None
         self._parts = {}  # that were asked lately
         self._setup = None  # the folder it was loaded from, and what that says
@@ -121,40 +109,33 @@ class Retriever:
             items: a folder or a list of files of pictures, pixels `(N, height, width, 3)`, texts
                 with `side="captions"`, or embeddings as `encode_*` returned them.
             ids: N distinct whole numbers; None counts from 0.
-            probes: held-out pairs; None takes those that come with the model, else the package's
-                photos with their captions.
+            probes: held-out pairs; None: as the class says.
             side: what the items are, `"images"` or `"captions"`; the other side asks.
             names: N strings to call them; default: of files their paths, of captions the texts.
-            hubs: whether items that are near to all of the probes' questions are ranked lower, see
-                `zoo.search.Index.build`. `"auto"`: where by a paired test on half of the probes
-                more of them then find their own item first in this gallery.
+            hubs: whether items near to all of the probes' questions are ranked lower, see
+                `zoo.search.Index.build`; `"auto"`: where by a paired test on half of the probes
+                more of them then find their own item first.
 
         Raises:
             InputError: if the model or a picture cannot be read.
-            ValueError: if there is no item, arguments do not fit, or hubs are to be corrected and
-                cannot be.
+            ValueError: if there is no item, or an argument does not fit.
         """
         if hubs not in ("auto", True, False):
             raise ValueError(f'`hubs` must be "auto", True or False; received {hubs!r}')
         if side not in _OTHER:
             raise ValueError(f"`side` must be one of {tuple(_OTHER)}; received {side!r}")
+        from zoo.evaluation import probes_of
+
         model, origin, resizing = opened(model)
-        probes = probes_from(origin) if probes is None else probes
+        probes = probes_of(origin) if probes is None and origin is not None else probes
         retriever = cls(model, None, probes, None, resizing, origin)
         embeddings, found, paths = retriever._embedded(items, side)
         names = _checked_names(found if names is None else names, length(embeddings))
         bank, retriever.gain = bank_of(hubs, lambda: embeddings, model.similarity, side, probes)
-        retriever.index = Index.build(
-            embeddings,
-            model.similarity,
-            ids=ids,
-            side=side,
-            uncertainty_measure=model.tower("captions").measure,
-            hubs=bank,
-        )
+        retriever.index = Index.build(embeddings, model.similarity, ids, side, hubs=bank)
         if names is not None:
             retriever._names = dict(zip(retriever.index.ids.tolist(), names, strict=True))
-        retriever.note = _notes(training_note(paths, probes), retriever._hub_note())
+        retriever.note = _notes(training_note(paths, probes), retriever.hub_note())
         if retriever.judge.at_chance:
             warnings.warn(f"no probabilities: {retriever.judge.why_not}", stacklevel=2)
         return retriever
@@ -183,10 +164,8 @@ class Retriever:
         return other
 
     def part(self, among: Sequence[int] | Sequence[str] | str) -> "Retriever":
-        """The gallery of some items alone, with their ids; changes of the whole do not reach it.
-
-        It answers as one that is built of these items, with the hubs corrected as here: its probes
-        are asked in front of it when it is first judged. The latest eight are kept, unless large.
+        """The gallery of some items alone, with their ids; changes of the whole do not reach it. It
+        answers as one that is built of these items, with the hubs corrected as here.
 
         Args:
             among: ids or names of items, or a pattern of names as of `fnmatch`, such as
@@ -207,10 +186,10 @@ class Retriever:
                 if part is None or part.probes is not self.probes:
                     part = self.over(self.index.part(ids), self._names)
                 self._parts[key] = part  # the latest is last
-                while len(self._parts) > PARTS or (
-                    len(self._parts) > 1 and sum(map(len, self._parts.values())) > PART_ITEMS
-                ):
-                    del self._parts[next(iter(self._parts))]
+                kept = self._parts  # the first is the oldest
+                total = lambda: sum(map(len, kept.values()))  # noqa: E731
+                while len(kept) > PARTS or (len(kept) > 1 and total() > PART_ITEMS):
+                    del kept[next(iter(kept))]
         return part
 
     @property
@@ -222,12 +201,10 @@ class Retriever:
     def judge(self) -> Judge:
         """The `Judge` of this gallery; made when first asked for, and again after growth."""
         with self.index.lock, self._lock:  # in this order everywhere
-            judge = self._judge
-            if judge is None or (
-                judge.confidence is not None and judge.confidence.is_void(len(self.index))
-            ):
-                self._judge = judge = self._calibrated()
-            return judge
+            known = None if self._judge is None else self._judge.confidence
+            if self._judge is None or (known is not None and known.is_void(len(self.index))):
+                self._judge = self._calibrated()
+            return self._judge
 
     @property
     def confidence(self) -> Confidence | None:
@@ -242,19 +219,15 @@ class Retriever:
         question: Any,
         k: int = 10,
         among: Sequence[int] | Sequence[str] | str | None = None,
-        max_uncertainty: float | None = None,
     ) -> Answer | list[Answer]:
         """What the gallery answers.
 
         Args:
-            question: a text, of which a preamble such as "photos of" is taken off, see
-                `zoo.retriever.preambles.as_asked`; a picture as a `pathlib.Path`, Pillow image or
-                array `(height, width, 3)`; or an embedding of one question. A list has many, of one
-                kind; so has an embedding of several rows.
+            question: a text, of which a preamble such as "photos of" is taken off; a picture as a
+                `pathlib.Path`, Pillow image or array `(height, width, 3)`; or an embedding. A list
+                has many, of one kind; so has an embedding of several rows.
             k: how many results, at most as many as there are items.
             among: asks a part of the gallery, judged as a gallery of its own, see `part`.
-            max_uncertainty: leave out items that are less sure than that, see `Index.search`. No
-                probability is known of what is left.
 
         Returns:
             An `Answer`, or a list of them for a list.
@@ -267,43 +240,33 @@ class Retriever:
         if not isinstance(k, (int, float, np.number)) or k % 1 or not 1 <= k < np.inf:
             raise ValueError(f"`k` must be a whole number of at least 1; received {k}")
         if among is not None:
-            return self.part(among).ask(question, k, None, max_uncertainty)
+            return self.part(among).ask(question, k)
         is_many = isinstance(question, (list, tuple))
-        questions = question if is_many else [question]
-        if not questions:
+        if is_many and not question:
             return []
-        asked = embedded(questions, self.tower, _OTHER[self.side], self.as_asked)
+        asked = self._asked(question if is_many else [question])
         with self.index.lock:
-            if not len(self.index):
-                raise ValueError("the gallery is empty: there is nothing to ask")
-            k = min(int(k), len(self.index))
-            found, judged = self._found(
-                asked.embeddings, asked.side, asked.texts, k, max_uncertainty
-            )
-            texts = [None] * len(asked.called) if asked.texts is None else asked.texts
+            k = self._at_most(int(k))
+            found, judged = self._found(asked.embeddings, asked.side, asked.texts, k)
             answers = [
-                self._answer(called, text, scores[:k], ids[:k], judgement)
-                for called, text, scores, ids, judgement in zip(
-                    asked.called, texts, *found, judged, strict=True
-                )
+                self._answer(asked, row, scores[:k], ids[:k], judgement)
+                for row, (scores, ids, judgement) in enumerate(zip(*found, judged, strict=True))
             ]
         return answers if is_many or len(answers) > 1 else answers[0]
 
     def all(
         self,
         question: Any,
-        by: str = "score",
         offset: int = 0,
         limit: int = 100,
         least: float = FIT,
         among: Sequence[int] | Sequence[str] | str | None = None,
     ) -> Everything:
-        """Every item that fits, page by page; near copies are shown once, with their number.
+        """Every item that fits, likeliest first, page by page.
 
         Args:
             question: one question, as of `ask`.
-            by: `"score"`, likeliest first, or `"name"`.
-            offset, limit: which of the shown items are on the page.
+            offset, limit: which of them are on the page.
             least: the probability of fitting from which an item is on the list, among the 5,000
                 with the best scores.
             among: as of `ask`.
@@ -311,33 +274,38 @@ class Retriever:
         Raises:
             ValueError: as `ask`, if an argument does not fit, or nothing says how likely items fit.
         """
-        if not 0 < least <= 1:
-            raise ValueError(f"`least` must be in (0, 1]; received {least}")
+        if not (0 < least <= 1 and offset >= 0 and limit >= 1):
+            raise ValueError(
+                "`least` must be in (0, 1], `offset` from 0 and `limit` from 1; received "
+                f"{least}, {offset} and {limit}"
+            )
         if among is not None:
-            return self.part(among).all(question, by, offset, limit, least)
-        asked = embedded([question], self.tower, _OTHER[self.side], self.as_asked)
+            return self.part(among).all(question, offset, limit, least)
+        asked = self._asked([question])
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
         with self.index.lock:
-            k = min(_MOST_LISTED, len(self.index))
-            if not k:
-                raise ValueError("the gallery is empty: there is nothing to ask")
+            k = self._at_most(_MOST_LISTED)
             found, (judgement,) = self._found(asked.embeddings, asked.side, asked.texts, k)
             if judgement.fits is None and judgement.verdict != NOT_UNDERSTOOD:
                 raise ValueError(f"nothing says which items fit: {judgement.reason}")
             likely = np.empty(0) if judgement.fits is None else judgement.fits[:k]
             order = np.argsort(-likely, kind="stable")
             order = order[likely[order] >= least]
-            texts = [None] if asked.texts is None else asked.texts
-            scores, ids = (part[0, order] for part in found)
+            unfit = float(1 - likely[order].mean()) if len(order) else None
+            page = order[offset : offset + limit]
             if judgement.fits is not None:
-                judgement = judgement._replace(fits=likely[order])
-            answer = self._answer(asked.called[0], texts[0], scores, ids, judgement)
-            owner = np.arange(len(order))
-            if len(order) and self.index.own_space is not None:
-                vectors = self.index.answer_vectors(answer.ids[None])[0] - self.index.centre
-                owner = grouped(vectors, self.judge.copies)
-        return page_of(answer, owner, by, offset, limit, least, self.judge.noun)
+                judgement = judgement._replace(fits=likely[page])
+            answer = self._answer(asked, 0, *(part[0, page] for part in found), judgement)
+        return Everything(answer, len(order), offset, unfit, least, self.judge.noun)
+
+    def _asked(self, questions):
+        return embedded(questions, self.tower, _OTHER[self.side], self.as_asked)
+
+    def _at_most(self, k):
+        if not len(self.index):
+            raise ValueError("the gallery is empty: there is nothing to ask")
+        return min(k, len(self.index))
 
     def add(
         self, items: Any, ids: Sequence[int] | None = None, names: Sequence[str] | None = None
@@ -352,11 +320,11 @@ class Retriever:
             if names is not None:
                 new = dict(zip(added.tolist(), names, strict=True))
                 self._names = {**(self._names or {}), **new}
-            self.note = _notes(note, self._hub_note()) or self.note
+            self.note = _notes(note, self.hub_note()) or self.note
             self._seen_again()
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Removes items; raises as `zoo.search.Index.remove`, and nothing has been removed then."""
+        """Removes all of some items or, where it raises as `zoo.search.Index.remove`, none."""
         ids = whole_ids(ids)
         with self.index.lock:
             self.index.remove(ids)
@@ -370,30 +338,25 @@ class Retriever:
         queries: EmbeddingLike | str | os.PathLike,
         own: EmbeddingLike | None = None,
         groups: Any = None,
-        matches: Any = None,
     ) -> Confidence:
         """Calibrates on held-out pairs of your own, see `zoo.confidence.calibrate_on`.
 
-        They take the place of the model's probes: the retriever calibrates on them again when the
-        gallery has grown, and saves them. Fewer than 300 photos of a folder stand beside these.
+        They take the place of the model's probes, also when the gallery grows and when it is saved.
+        Fewer than 300 photos of a folder stand beside these.
 
         Args:
             queries: as of `calibrate_on`; or a folder of photos with captions, see
                 `zoo.data.captioned_folder`, and nothing else.
             own, groups: as of `calibrate_on`.
-            matches: `(Q, M)` booleans where several items are right: kinds that share no item.
-
-        Returns:
-            The `Confidence`, by which the retriever judges from now on.
 
         Raises:
-            ValueError: as `calibrate_on`, or if kinds share an item.
+            ValueError: as `calibrate_on`.
             InputError: if the folder or a photo in it cannot be read, or the model reads no
                 pictures or no texts.
         """
         if isinstance(queries, (str, os.PathLike)):
-            if any(given is not None for given in (own, groups, matches)):
-                raise ValueError("`own`, `groups` and `matches` go with embeddings, not a folder")
+            if own is not None or groups is not None:
+                raise ValueError("`own` and `groups` go with embeddings, not a folder")
             from zoo.data import captioned_folder
             from zoo.evaluation.probes import with_own
 
@@ -401,7 +364,7 @@ class Retriever:
             probes = with_own(self.model, captioned_folder(queries), self.probes, towers)
         else:
             queries, own = as_arrays(queries, "queries"), as_arrays(own, "own")
-            probes = own_probes(self.side, queries, own, groups, matches, self.probes)
+            probes = own_probes(self.side, queries, own, groups, self.probes)
         with self.index.lock, self._lock:
             confidence = probes.calibrate(self.index)
             self.probes, self._near = probes, None
@@ -421,15 +384,11 @@ class Retriever:
                 with atomic(folder / built.MODEL) as temporary:
                     model.save(temporary)
                 kept["model"] = built.MODEL
-            setup = {
-                "model": absolute(self._origin),
-                "model_sha256": self._tower_of_items().model_sha256,
-            }
-            self.write(written, {**setup, **kept})
+            made = {"model_sha256": self._tower_of_items().model_sha256}
+            self.write(written, {"model": absolute(self._origin), **made, **kept})
 
     def write(self, written: Written, setup: dict[str, Any]) -> None:
-        """Writes the index and its judge into a folder that `built.locked` holds, and with them
-        what `setup` says of the model and of what else is there."""
+        """Writes the index and its judge into a folder that `built.locked` holds, and `setup`."""
         where = built.fresh(written, built.INDEX)
         self.index.save(where)
         Written(where, MANIFEST).claim(*built.BESIDE)
@@ -449,13 +408,9 @@ class Retriever:
     def load(
         cls, folder: str | os.PathLike, model: "DualEncoder | str | os.PathLike | None" = None
     ) -> "Retriever":
-        """Opens what `save` or `halo search build` wrote.
-
-        It warns where the weights of the model are not those that embedded the gallery.
-
-        Args:
-            folder: of the retriever.
-            model: where the model is now, if it has moved; it then embeds the questions itself.
+        """Opens what `save` or `halo search build` wrote; `model` is where the model is now, if it
+        has moved, which then embeds the questions itself. It warns of other weights than those that
+        embedded the gallery.
 
         Raises:
             InputError: if something is missing or damaged, or the model's embeddings have another
@@ -466,14 +421,17 @@ class Retriever:
         def towers(setup):
             return None if model_is_given else StoredTowers.of(folder, setup)
 
-        found = built.load(folder, _judging, towers)
-        setup, names, index, (probes, confidence, near), stored = found
+        loaded = built.load(folder, _judging, towers)
+        setup, names, index, (probes, confidence, near), stored = loaded
         retriever = cls(None, index, probes, names)
-        retriever._made_by, retriever._near = (folder, setup.get("model_sha256")), near
-        retriever._stored = stored
-        retriever._opens = functools.partial(_opened, model, folder, setup)
+        retriever._made_by = folder, setup.get("model_sha256")
+        retriever._near, retriever._stored = near, stored
+        origin = built.model_of(folder, setup) if model is None else model
+        retriever._opens = lambda: opened(origin)
         if stored is None and retriever.model is not None and probes is None:
-            retriever.probes = probes_from(retriever._origin)
+            from zoo.evaluation import probes_of
+
+            retriever.probes = retriever._origin and probes_of(retriever._origin)
         if confidence is not None:
             retriever._judge = retriever._judge_of(confidence)
         if not model_is_given:
@@ -488,9 +446,7 @@ class Retriever:
     def _tell_of_another_model(self):
         """Warns where other weights embedded the gallery; refuses those of another width."""
         folder, sha256 = self._made_by or (None, None)
-        if sha256 is None:  # of an older index
-            return
-        if self._tower_of_items().model_sha256 == sha256:
+        if sha256 is None or self._tower_of_items().model_sha256 == sha256:
             return
         widths = {part.shape[-1] for part in self._model.image_encoder.output.values()}
         expected = self.index.description["dim"]
@@ -507,8 +463,8 @@ class Retriever:
         )
 
     def tower(self, side: str) -> "Tower | StoredTower":
-        """What embeds items or questions of a side: the stored tower, else a `zoo.Tower`, compiled
-        once; an InputError if the model embeds it as something that cannot be searched."""
+        """What embeds items or questions of a side: the stored tower, else a `zoo.Tower`; an
+        InputError if the model's embedding cannot be searched."""
         if self._stored is not None and side in self._stored:
             return self._stored[side]
         with self._lock:
@@ -533,24 +489,20 @@ class Retriever:
     def judged(
         self, queries: dict[str, np.ndarray], side: str, texts: Sequence[str] | None = None, k=DEPTH
     ) -> list[Judgement]:
-        """A `Judgement` of each question, of at most k results; the queries are embeddings of
-        `side`, a dict of arrays, and texts the captions that were embedded, or None."""
+        """A `Judgement` of each question, of at most k results; queries are a dict of arrays of
+        `side`, and texts the captions that were embedded, or None."""
         with self.index.lock:
             return self._found(queries, side, texts, min(k, len(self.index)))[1]
 
-    def _found(self, queries, side, texts, k, max_uncertainty=None):
+    def _found(self, queries, side, texts, k):
         """`((scores, ids), judgements)`: of each question the best k, at least, and what to
         believe."""
-        if max_uncertainty is not None:
-            judge = self._unjudged("nothing is known of a part of the gallery")
-        elif side == self.side:
+        judge = self.judge
+        if side == self.side:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
-        else:
-            judge = self.judge
-        found = None
+        found, depth = None, max(k, min(DEPTH, len(self.index)))
         if k or judge.confidence is not None:
-            depth = max(k, min(DEPTH, len(self.index)))
-            found = self.index.search(queries, depth, max_uncertainty)
+            found = self.index.search(queries, depth)
         if judge.confidence is None:
             return found, judge(None, None, self.facts(queries, texts, judge), length(queries))
         scores, ids = found
@@ -576,8 +528,8 @@ class Retriever:
         judge: Judge,
         ids: np.ndarray | None = None,
     ) -> Asked:
-        """What a judge asks about questions, a dict of arrays, beside their scores; `texts` is what
-        was embedded, or None for pictures, and `ids` `(Q, k)` what was found."""
+        """What a judge asks about questions beside their scores; `texts` is what was embedded, or
+        None for pictures, and `ids` `(Q, k)` what was found."""
         means, middle = coordinates(queries), centres(queries)
         asked, fits = Asked(means=means), judge.fits
         if texts is None:
@@ -594,8 +546,8 @@ class Retriever:
 
     @property
     def near(self) -> Near | None:
-        """What the captioned photos of the model's probes show near each item of the index, in its
-        order; None without such photos, and for a gallery of captions."""
+        """What the captioned photos of the probes show near each item; None without any, and for a
+        gallery of captions."""
         bank = None if self.probes is None else self.probes.bank
         if bank is None or self.side != "images" or not isinstance(self.index, Index):
             return None
@@ -606,8 +558,7 @@ class Retriever:
             return self._near
 
     def as_asked(self, text: str) -> str:
-        """A question as the model is asked it: `zoo.retriever.preambles.as_asked`, and without
-        typos as far as the captions that the model knows tell."""
+        """A question as the model is asked it: `preambles.as_asked`, and without typos."""
         text = as_asked(text)
         words = getattr(self.reader, "known_words", None)
         # A set: of a list, each of the 500 edits of a word would be looked for in 30,000 pieces.
@@ -628,9 +579,9 @@ class Retriever:
         """What knows words: the model's tokenizer, or what is stored of it; None of vectors."""
         return self.model.tokenizer if self._stored is None else self._stored
 
-    def _answer(self, question, text, scores, ids, judgement):
-        there = ids >= 0
-        fits = judgement.fits
+    def _answer(self, asked, row, scores, ids, judgement):
+        there, fits = ids >= 0, judgement.fits
+        question, text = asked.called[row], asked.texts and asked.texts[row]
         return Answer(
             question,
             ids[there],
@@ -642,7 +593,7 @@ class Retriever:
             wanted=judgement.wanted,
             number=judgement.number,
             interval=judgement.interval,
-            asked=None if text is None or text == question else text,
+            asked=None if text == question else text,
             _length=judgement.length,
         )
 
@@ -666,8 +617,8 @@ class Retriever:
 
     def _unjudged(self, why_not, at_chance=False):
         known = None if self.probes is None else self.probes.known.get(direction_of(self.side))
-        more = {"at_chance": at_chance, "noun": _NOUNS[self.side]}
-        return Judge(why_not=why_not, known=known, **more)
+        noun = _NOUNS[self.side]
+        return Judge(why_not=why_not, known=known, at_chance=at_chance, noun=noun)
 
     def _calibrated(self):
         if self.probes is None and len(self.index):
@@ -710,19 +661,22 @@ class Retriever:
         return own is ranking or scoring.identity(own) == scoring.identity(ranking)
 
     def hubs(self) -> list[Hub]:
-        """The items that answer an implausible share of the probes' questions, see
-        `zoo.search.hubs`; none without probes that fit the index."""
+        """Of the probes' questions, see `zoo.search.hubs`; none without probes that fit."""
         return self._of_questions(hubs) or []
 
-    def crowding(self) -> str | None:
-        """A sentence where a few items are the first answer to many of the probes' questions, of
-        which none alone need be a hub; else None."""
-        found = None if len(self.index) < hubness.LEAST else self._of_questions(taken_by_few)
-        if found is None or found[1] <= hubness.MUCH:
-            return None
-        return (
-            f"{found[0]:,} of {len(self.index):,} items are first for {found[1]:.0%} of the probes"
-        )
+    def hub_note(self) -> str | None:
+        """A sentence where a hub, or a few items of which none alone need be one, answer many of
+        the probes' questions; else None."""
+        found, size = self.hubs(), len(self.index)
+        if found:
+            (name,) = self.names_of(np.array([found[0].id])) or [f"item {found[0].id}"]
+            others = f", and {len(found) - 1:,} more items likewise" if found[1:] else ""
+            return (
+                f"{name} is among the first {found[0].first} answers of {found[0].share:.0%} of "
+                f"the probes' questions{others}: look whether it belongs there"
+            )
+        few = self._of_questions(taken_by_few)
+        return few and f"{few[0]:,} of {size:,} items are first for {few[1]:.0%} of the probes"
 
     def _of_questions(self, found):
         if self.probes is None:
@@ -731,17 +685,6 @@ class Retriever:
             return found(self.index, self.probes.questions(self.side))
         except ValueError:  # an index of another similarity
             return None
-
-    def _hub_note(self):
-        found = self.hubs()
-        if not found:
-            return self.crowding()
-        (name,) = self.names_of(np.array([found[0].id])) or [f"item {found[0].id}"]
-        others = f", and {len(found) - 1:,} more items likewise" if found[1:] else ""
-        return (
-            f"{name} is among the first {found[0].first} answers of {found[0].share:.0%} of the "
-            f"probes' questions{others}: look whether it belongs there"
-        )
 
     def _seen_again(self):
         """After a change of the gallery: its identity, for the judge."""
@@ -757,10 +700,6 @@ class Retriever:
             self._judge = self._judge_of(judge.confidence)
 
 
-def _opened(model, folder, setup):
-    return opened(built.model_of(folder, setup) if model is None else model)
-
-
 def _notes(*sentences):
     return "; ".join(filter(None, sentences)) or None
 
@@ -768,12 +707,8 @@ def _notes(*sentences):
 def _judging(folder, files):
     """The probes, the calibration and `Near` in the folder of an index, each None where its files
     have none."""
-    kinds = (
-        (built.PROBES, Probes.load),
-        (built.CALIBRATION, Confidence.load),
-        (built.NEAR, Near.load),
-    )
-    return [load(folder / name) if name in files else None for name, load in kinds]
+    kinds = {built.PROBES: Probes, built.CALIBRATION: Confidence, built.NEAR: Near}
+    return [kind.load(folder / name) if name in files else None for name, kind in kinds.items()]
 
 
 def _checked_names(names, count):

@@ -1,10 +1,8 @@
 """Answers for programs: a gallery behind HTTP, JSON in and out (`halo search serve`).
 
 `Question` is what may be asked, docs/serving.md and `GET /` what is answered. What is wrong is
-`{"error": a sentence}`: 413 for too large a body, 415 for another type than JSON, 422 for what
-cannot be asked, 503 where too many pictures wait. uvicorn bounds the connections and the headers,
-Starlette the names of the server; neither bounds how long a request may take to come, which a proxy
-has to do (SECURITY.md). Questions that come together are asked together.
+`{"error": a sentence}`. uvicorn bounds the connections and the headers, Starlette the names of the
+server; how long a request may take to come a proxy has to bound (SECURITY.md).
 """
 
 import asyncio
@@ -14,7 +12,7 @@ import signal
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -79,7 +77,6 @@ class Question(BaseModel):
     among: list[StrictInt] | list[str] | Text | None = Field(
         None, description="ids or names of items, or a pattern of names: asks these alone"
     )
-    by: Literal["score", "name"] = Field("score", description="order of all that fits")
     offset: int = Field(0, ge=0, description="results of all that fits to pass over", strict=True)
 
     @model_validator(mode="after")
@@ -88,8 +85,8 @@ class Question(BaseModel):
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
             raise ValueError(f"expected question, questions or image; received {found}")
-        if not self.all and (self.offset or self.by != "score"):
-            raise ValueError("by and offset go with all")
+        if self.offset and not self.all:
+            raise ValueError("offset goes with all")
         if self.k * len(self.questions or [0]) > MAX_RESULTS:
             found = f"{len(self.questions)} questions with k {self.k}"
             raise ValueError(f"at most {MAX_RESULTS:,} results per request; received {found}")
@@ -122,7 +119,7 @@ class Together:
         try:
             for start in range(0, len(listed), 1 if asked.all else AT_ONCE):
                 if asked.all:
-                    page = listed[start], asked.by, asked.offset, asked.k, FIT, asked.among
+                    page = listed[start], asked.offset, asked.k, FIT, asked.among
                     async with self.one:
                         answers = [await asyncio.to_thread(self.retriever.all, *page)]
                 else:
@@ -301,7 +298,7 @@ async def _not_valid(request, error):
         said = f"received {kind!r}" if kind else "it is missing"
         return _error(415, f"the header Content-Type must be application/json; {said}")
     if "content-encoding" in request.headers:
-        return _compressed(request)
+        return _error(415, "the body must not be compressed")
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     if first["type"] == "json_invalid":
@@ -314,12 +311,7 @@ async def _failed(request, error):
     return _error(500, "the server failed; its log says why")
 
 
-def _compressed(request):
-    coding = request.headers["content-encoding"]
-    return _error(415, f"the body must not be compressed; received Content-Encoding {coding!r}")
-
-
 async def _refused(request, error):
     if error.status_code == 400 and "content-encoding" in request.headers:
-        return _compressed(request)
+        return _error(415, "the body must not be compressed")
     return _error(422 if error.status_code == 400 else error.status_code, error.detail)

@@ -27,11 +27,6 @@ ENGINE = ("onnxruntime", "tokenizers")  # packages of the extra "search"
 _MANY, _PICTURES = 256, 8  # texts and pictures at once
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """The contents of a file, or None."""
-    return path.read_bytes() if path.is_file() else None
-
-
 class StoredTowers:
     """What `write_towers` wrote into `folder`; `facts` say of each side its `file` and what it
     reads, `spells`, whether the tokenizer spells every word, and the `similarity`'s identity."""
@@ -42,7 +37,7 @@ class StoredTowers:
         if self.facts.get("version") != VERSION or not isinstance(self.facts.get("sides"), dict):
             raise InputError(f"{self.folder / FACTS}: of another version; build the index again")
         self._towers, self._lock = {}, threading.Lock()
-        self._files = _Files(self.folder, self.facts.get("files"))
+        self._files = _Files(self.folder, self.facts["files"])
 
     @classmethod
     def of(cls, out: Path, setup: dict[str, Any]) -> "StoredTowers | None":
@@ -60,11 +55,7 @@ class StoredTowers:
         with self._lock:
             if side not in self._towers:
                 facts = self.facts["sides"][side]
-                try:
-                    self._towers[side] = StoredTower(self.folder, side, facts, self._files.contents)
-                except (KeyError, TypeError, AttributeError) as error:
-                    said = f"{self.folder / FACTS}: not the facts of a tower ({error!r})"
-                    raise InputError(said) from error
+                self._towers[side] = StoredTower(self.folder, side, facts, self._files.contents)
             return self._towers[side]
 
     @functools.cached_property
@@ -84,7 +75,7 @@ class _Files:
     def __init__(self, folder, facts):
         self._facts, self._open = facts, {}
         with contextlib.ExitStack() as stack:
-            for name in facts or os.listdir(folder):
+            for name in facts:
                 path = folder / Path(name).name
                 try:
                     self._open[path.name] = stack.enter_context(open(path, "rb"))
@@ -99,8 +90,7 @@ class _Files:
         contents, at = np.empty(os.fstat(file).st_size, np.uint8), 0
         while at < len(contents):  # 2 GB at once at most; a fork shares the place in a file
             at += os.preadv(file, [contents[at:]], at) or len(contents)
-        if self._facts:
-            check_facts(path, self._facts[path.name], contents)
+        check_facts(path, self._facts[path.name], contents)
         return contents if path.suffix == ".data" else contents.tobytes()
 
 
@@ -108,17 +98,13 @@ class StoredTower:
     """One side: encodes texts or pictures as `zoo.Tower` does, to 1e-4. `reads` is `"texts"` or
     `"pictures"`, `measure` that of its uncertainty."""
 
-    def __init__(self, folder: Path, side: str, facts: dict[str, Any], read: Any = read_bytes):
+    def __init__(self, folder: Path, side: str, facts: dict[str, Any], read: Callable):
         self.side, self.reads, self._facts = side, facts["reads"], facts
         self.measure = facts.get("measure")
         self._forward = open_onnx(folder / facts["file"], 0, read, facts.get("weights"))
         self.tokenizer = None
         if self.reads == "texts":
-            path = folder / TOKENIZER
-            try:
-                self.tokenizer = read_tokenizer(read(path))
-            except (ValueError, TypeError, AttributeError) as error:
-                raise InputError(f"{path}: cannot be read: {error}") from error
+            self.tokenizer = read_tokenizer(read(folder / TOKENIZER))
 
     def of_texts(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """The embedding of strings; an InputError of a lone surrogate, or a side of pictures."""
@@ -179,9 +165,9 @@ def open_onnx(
     read: Callable[[Path], bytes | None] | None = None,
     weights: dict[str, tuple[str, list[int], int]] | None = None,
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    """The function from a dict of inputs to one of outputs that a file computes; 0 threads: one per
-    core. An InputError if it cannot be read, or without onnxruntime. `read` gives the contents of
-    the file and of the weights beside it; `weights`, of `weights_beside`, spares a copy of them."""
+    """The function from a dict of inputs to one of outputs that a file computes, with a thread per
+    core for 0; an InputError if it cannot be read. `read` gives the contents of the file and of
+    what lies beside it, where `weights` are, of `weights_beside`."""
     path, held = Path(path), {}
     given = path, threads, read, weights
 
@@ -207,15 +193,11 @@ def _session(path, threads, read, weights):
     # Threads that wait by spinning cost a server of single questions more than the tower.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # what is wrong is raised, too
-    graph, data, kept = str(path), path.with_suffix(".data"), []
-    if read is not None:
-        graph, stored = read(path), read(data)
-        if weights:
-            kept = [_shared(onnxruntime, stored, *one) for one in weights.values()]
-            options.add_external_initializers(list(weights), kept)
-        elif stored is not None:  # an index of before
-            more = [data.name], [stored], [len(stored)]
-            options.add_external_initializers_from_files_in_memory(*more)
+    graph, kept = str(path) if read is None else read(path), []
+    if weights:
+        stored = read(path.with_suffix(".data"))
+        kept = [_shared(onnxruntime, stored, *one) for one in weights.values()]
+        options.add_external_initializers(list(weights), kept)
     try:
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         session.weights = kept  # which it reads where they are

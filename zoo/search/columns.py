@@ -1,5 +1,8 @@
 """What an index keeps beside FAISS: columns with one row an item; and the ids of new items."""
 
+import collections
+import fnmatch
+
 import numpy as np
 
 LARGEST_ID = 2**63 - 2  # one more is still an int64, which `next_id` has to be
@@ -63,6 +66,29 @@ def held_ids(ids, held, name="ids"):
     ids = whole_ids(ids, name)
     refuse_missing(ids[~np.isin(ids, held)], name)
     return ids
+
+
+def ids_among(among, names):
+    """The ids of items by their names, or by a pattern of names; numbers are ids, also as texts
+    that no item is called. A ValueError if there is no such item, or a text is given twice."""
+    if isinstance(among, str):
+        if names is None:
+            raise ValueError(f"`among` must be ids: the items have no names; received {among!r}")
+        kept = set(fnmatch.filter(names.values(), among))
+        if not kept:
+            raise ValueError(f"`among` must be a pattern of names; {among!r} fits none")
+        return [one for one, name in names.items() if name in kept]
+    if not any(isinstance(one, str) for one in among):
+        return among
+    among, found = [str(one) for one in among], {}
+    for one, name in (names or {}).items():
+        found.setdefault(name, []).append(one)
+    if lost := [one for one in among if one not in found and not one.isdecimal()]:
+        raise ValueError(f"`among` must be names or ids of items; {lost[0]!r} is none")
+    text, count = collections.Counter(among).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"`among` must be distinct; received {text!r} twice")
+    return [one for text in among for one in found.get(text) or [int(text)]]
 
 
 def refuse_missing(missing, name="ids"):

@@ -68,7 +68,7 @@ def remove(index, ids):
         flat.clear_l2norms()
 
 
-def first(index, queries, k, ids, score_of, ascending, longest=None, mask=None):
+def first(index, queries, k, ids, score_of, ascending, longest=None):
     """The first k by score, then by id: `(scores, rows)` `(queries, k)`, NaN and −1 behind all.
 
     FAISS takes products of matrices. Their rounding depends on a row's place, so that copies of one
@@ -77,26 +77,25 @@ def first(index, queries, k, ids, score_of, ascending, longest=None, mask=None):
     computed again, pair by pair; where a row that was not found may score as well, those of all.
 
     `index` is flat; `score_of` maps FAISS' values and which queries they are to scores; `longest`
-    is the length of the longest item, for inner products; `mask` `(rows,)` which may be found.
+    is the length of the longest item, for inner products.
     """
     queries = np.ascontiguousarray(queries, np.float32)
-    allowed = np.arange(len(ids)) if mask is None else np.flatnonzero(mask)
-    count = min(k + SPARE, len(allowed))
+    count = min(k + SPARE, len(ids))
     if not count:
         return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), NONE)
     with _one_thread_if_small(index, len(queries)):
-        found, rows = _candidates(index, queries, count, mask)
+        found, rows = _candidates(index, queries, count)
         values, every = values_of(index, queries, rows), slice(None)
         values[rows < 0] = np.nan
         scores, rows = best(score_of(values, every), rows, k, ascending, ids)
-        if count == len(allowed):
+        if count == len(ids):
             return scores, rows
         bound = score_of(_bound(index, queries, values, found[:, -1], longest), every)[:, 0]
-        last = scores[:, -1]
+        last, every = scores[:, -1], np.arange(len(ids))[None]
         for query in np.flatnonzero(bound <= last if ascending else bound >= last):
-            values = values_of(index, queries[query : query + 1], allowed[None])
+            values = values_of(index, queries[query : query + 1], every)
             own = score_of(values, [query])
-            scores[query], rows[query] = best(own, allowed[None], k, ascending, ids)
+            scores[query], rows[query] = best(own, every, k, ascending, ids)
         return scores, rows
 
 
@@ -134,17 +133,12 @@ def pair_values(metric, queries, items, rows):
     return values
 
 
-def _candidates(index, queries, count, mask):
+def _candidates(index, queries, count):
     """About the nearest rows, `(FAISS' values, rows)`, the nearest first."""
     is_l2 = index.metric_type == faiss.METRIC_L2
-    if mask is None and is_l2 and len(queries) == 1 and (count + 1) * _RUN < index.ntotal:
+    if is_l2 and len(queries) == 1 and (count + 1) * _RUN < index.ntotal:
         return _expanded(index, queries, count)  # from two queries on FAISS is faster
-    if mask is None:
-        return index.search(queries, count)
-    bits = np.packbits(mask, bitorder="little")
-    # FAISS takes the size in bytes of the bitmap, not in rows, and keeps neither alive.
-    selector = faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits))
-    return index.search(queries, count, params=faiss.SearchParameters(sel=selector))
+    return index.search(queries, count)
 
 
 def _bound(index, queries, values, last, longest):

@@ -79,11 +79,14 @@ def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
     return [Hub(int(ids[n]), float(shares[n]), first) for n in order if shares[n] >= least]
 
 
-def taken_by_few(index: Any, questions: EmbeddingLike) -> tuple[int, float]:
-    """`(few, share)`: how many items are 3 %, and the share of the questions whose first answer is
-    one of those that are first most often. Many planted rows share what one hub would take."""
+def taken_by_few(index: Any, questions: EmbeddingLike) -> tuple[int, float] | None:
+    """`(few, share)` where 3 % of the items are the first answers of more than a third of the
+    questions, else None: many planted rows share what one hub would take."""
+    if len(index) < LEAST:
+        return None
     bank = thinned(as_arrays(questions, "questions"), QUESTIONS)
     first = index.search(bank, 1)[1]
     counts = np.sort(np.unique(first[first >= 0], return_counts=True)[1])[::-1]
     few = max(1, round(FEW * len(index)))
-    return few, float(counts[:few].sum() / length(bank))
+    share = float(counts[:few].sum() / length(bank))
+    return (few, share) if share > MUCH else None

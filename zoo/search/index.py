@@ -68,7 +68,6 @@ class Index(Searchable):
         side: str = "images",
         candidates: int | None = None,
         candidates_by: str | None = None,
-        uncertainty_measure: str | None = None,
         hubs: EmbeddingLike | CorrectedSpace | None = None,
     ) -> "Index":
         """An index over a gallery.
@@ -84,7 +83,6 @@ class Index(Searchable):
             candidates: how many the similarity ranks itself, by default 200 where it has to.
             candidates_by: the space that finds them, a name of `SearchSpace`. CSD with
                 `"euclidean"` is PCME++'s own scheme: search μ, rank again by σ.
-            uncertainty_measure: of `max_uncertainty`, see `zoo.embeddings.uncertainty`.
             hubs: embeddings of a bank of some hundred questions, such as those of a model's
                 probes. An item that is near to all questions answers too many of them: it is
                 ranked lower by as much as it is near, see `zoo.embeddings.csls`, and scores are
@@ -97,9 +95,7 @@ class Index(Searchable):
         """
         similarity = scoring.resolve(similarity)
         gallery = as_arrays(gallery_embeddings, "gallery_embeddings")
-        description = plan.describe(
-            gallery, similarity, side, candidates, candidates_by, uncertainty_measure
-        )
+        description = plan.describe(gallery, similarity, side, candidates, candidates_by)
         space = plan.searched_space(description, similarity, gallery, hubs)
         rows = space.gallery(take(gallery, slice(0, 1)))  # for its dimension
         faiss_index = exact.create(space.metric, rows.shape[1])
@@ -113,7 +109,6 @@ class Index(Searchable):
         self,
         queries: EmbeddingLike,
         k: int,
-        max_uncertainty: float | None = None,
         candidates: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The best k items of every query.
@@ -121,12 +116,11 @@ class Index(Searchable):
         Args:
             queries: Q embeddings, a dict of arrays or what `encode_*` returned.
             k: how many, at most `len(index)`.
-            max_uncertainty: leave out gallery items that are less sure than that.
             candidates: how many to rank exactly, if other than the index was built with.
 
         Returns:
             `(scores, ids)`, float32 and int64 `(Q, k)`, the best first. Where fewer than k items
-            are found, because few are sure enough or among the candidates, the rest is NaN and −1.
+            are among the candidates, the rest is NaN and −1.
 
         Raises:
             ValueError: if the queries do not fit the gallery, the index is empty or k is no number
@@ -141,16 +135,16 @@ class Index(Searchable):
             )
         vectors = self._space.queries(queries)
         plan.warn_of_zeros(self.description, vectors, "queries")
-        mask, ascending = self._mask(max_uncertainty), scoring.sign(self.similarity) < 0
+        ascending = scoring.sign(self.similarity) < 0
         if self.has_moments:
 
             def score_of(values, chosen):
                 return self._space.scores(values, take(queries, chosen), self._score)
 
-            scores, rows = self._nearest(vectors, k, mask, score_of, ascending)
+            scores, rows = self._nearest(vectors, k, score_of, ascending)
         else:
             count = max(k, int(candidates or self.description["candidates"]))
-            rows = self._nearest(vectors, count, mask)[1]
+            rows = self._nearest(vectors, count)[1]
             if self.description["embedding"] == SET:
                 rows = np.where(rows < 0, exact.NONE, self._owner[rows])
                 rows = unique_candidates(by_query(queries, rows))
@@ -233,7 +227,7 @@ class Index(Searchable):
 
     def _add_chunk(self, chunk, ids, first):
         """Adds some items. All checks come before FAISS has a row of them."""
-        vectors, beside = self._prepared(chunk, first)
+        vectors, beside = self._prepared(chunk, first), {}
         if self._moments is not None:
             self._moments += GalleryMoments.of(vectors)
         if not self.has_moments:
@@ -341,7 +335,7 @@ class Index(Searchable):
     def _within_candidates(self, queries, items, rows):
         """Whether each pair's item is nearer than the last candidate of the query or an element."""
         asked, own = self._space.queries(queries), self._space.gallery(items)
-        last = self._nearest(asked, int(self.description["candidates"]), None)[0][:, -1]
+        last = self._nearest(asked, int(self.description["candidates"]))[0][:, -1]
         if self.description["embedding"] != SET:
             values = exact.pair_values(self._space.metric, asked, own, rows)
             last = last[:, None]
@@ -393,15 +387,6 @@ class Index(Searchable):
             self._owners = self.places(self._row_ids)
         return self._owners
 
-    def _mask(self, max_uncertainty):
-        """The rows of FAISS that may be found, or None for all."""
-        if max_uncertainty is None:
-            return None
-        if "uncertainty" not in self._columns:
-            raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
-        sure = self._columns["uncertainty"].values <= max_uncertainty
-        return sure[self._owner] if self.description["embedding"] == SET else sure
-
     @property
     def _embeddings(self):
         """The gallery itself, where candidates are ranked by it."""
@@ -411,11 +396,10 @@ class Index(Searchable):
             if name.startswith(plan.KEPT)
         }
 
-    def _nearest(self, vectors, k, mask, score_of=None, ascending=None):
+    def _nearest(self, vectors, k, score_of=None, ascending=None):
         """The first rows by a score of FAISS' values, `(scores, rows)`; by default the nearest."""
         is_l2 = self._space.metric == "l2"
         if score_of is None:
             score_of, ascending = lambda values, chosen: values, is_l2
         longest, k = None if is_l2 else self._longest, min(k, len(self._row_ids))
-        more = self._row_ids, score_of, ascending, longest, mask
-        return exact.first(self._rows, vectors, k, *more)
+        return exact.first(self._rows, vectors, k, self._row_ids, score_of, ascending, longest)

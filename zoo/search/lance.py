@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from zoo.confidence import GalleryMoments
-from zoo.embeddings import POINT
 from zoo.embeddings.arrays import as_arrays, length, take
 from zoo.embeddings.spaces import SPACES
 from zoo.errors import InputError, require
@@ -93,7 +92,7 @@ class LanceIndex(Searchable):
         similarity, folder = scoring.resolve(similarity), Path(folder)
         written, parts = _fresh(folder), _parts(gallery_embeddings)
         first = as_arrays(next(parts, {"mean": np.empty((0, 1))}), "gallery_embeddings")
-        description = plan.describe(first, similarity, side, None, None, None)
+        description = plan.describe(first, similarity, side, None, None)
         if not plan.is_direct(description, similarity) or scoring.Portable.of(similarity) is None:
             raise ValueError(
                 "`similarity` must be one that needs no re-ranking, such as CSD, the cosine and "
@@ -103,7 +102,6 @@ class LanceIndex(Searchable):
         description["width"] = space.gallery(take(first, slice(0, 1))).shape[1]
         index = cls(folder, None, description, similarity, None if hubs is None else space)
         fields = {"id": pa.int64(), "vector": pa.list_(pa.float32(), index._width)}
-        fields |= {} if description["embedding"] == POINT else {"uncertainty": pa.float32()}
         fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
         try:
             written.claim(FOLDER, BANK_FILE)
@@ -160,16 +158,11 @@ class LanceIndex(Searchable):
 
     @alone
     @_on_disk
-    def search(self, queries, k, max_uncertainty=None, where=None):
+    def search(self, queries, k, where=None):
         """As `Index.search`, of the items that meet `where`, an SQL condition on the table's
         columns; a ValueError if it cannot be read."""
         queries = plan.checked_queries(self.description, self.similarity, queries)
         k = plan.checked_k(k, len(self))
-        if max_uncertainty is not None:
-            if self.description["embedding"] == POINT:
-                raise ValueError("`max_uncertainty` must be None: points have no uncertainty")
-            sure = f"uncertainty <= {float(max_uncertainty):.9g}"
-            where = sure if where is None else f"({where}) AND {sure}"
         vectors = self._space.queries(queries)
         plan.warn_of_zeros(self.description, vectors, "queries")
         shape = len(vectors), k
@@ -216,36 +209,31 @@ class LanceIndex(Searchable):
     def answer_vectors(self, ids: np.ndarray) -> np.ndarray:
         """As of `Index`."""
         wanted, places = np.unique(ids, return_inverse=True)
-        vectors = self._read(wanted, ["vector"])["vector"]
+        vectors = self._read(wanted)
         width = self.description["width"] - bool(self.hubs)
         return vectors[:, :width][places.reshape(np.shape(ids))]
 
     @_on_disk
-    def _read(self, wanted, names):
-        """Columns of some items, by their sorted ids."""
-        parts = {name: [] for name in names}
+    def _read(self, wanted):
+        """The vectors of some items, by their sorted ids."""
+        parts = []
         for start in range(0, len(wanted), _IDS):
             some = wanted[start : start + _IDS]
-            found = self.table.search().where(_among(some)).select(["id", *names])
+            found = self.table.search().where(_among(some)).select(["id", "vector"])
             found = found.limit(len(some)).to_arrow()
             refuse_missing(np.setdiff1d(some, found["id"].to_numpy()))
-            rows = np.argsort(found["id"].to_numpy())
-            for name, kept in parts.items():
-                is_vector = name == "vector"
-                own = _matrix(found[name], self._width) if is_vector else found[name].to_numpy()
-                kept.append(own[rows])
-        return {name: np.concatenate(kept) for name, kept in parts.items()}
+            order = np.argsort(found["id"].to_numpy())
+            parts.append(_matrix(found["vector"], self._width)[order])
+        return np.concatenate(parts)
 
     @alone
     def part(self, ids: Any) -> Index:
         """An `Index` of some of the items alone: their vectors are read into memory."""
         ids = np.sort(held_ids(ids, self.ids, "among"))
-        names = [] if self.description["embedding"] == POINT else ["uncertainty"]
-        columns = self._read(ids, ["vector", *names])
-        vectors = columns.pop("vector")[:, : self.description["width"]]
+        vectors = self._read(ids)[:, : self.description["width"]]
         made = exact.create(self._space.metric, vectors.shape[1])
         made.add_with_ids(np.ascontiguousarray(vectors), ids)
-        return Index(dict(self.description), self.similarity, made, columns, self.hubs)
+        return Index(dict(self.description), self.similarity, made, {}, self.hubs)
 
     @property
     @alone
@@ -343,19 +331,19 @@ class LanceIndex(Searchable):
         """Yields checked rows of the table."""
         arrays = as_arrays(part, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, {})
-        count, own = length(arrays), {*self.table.schema.names} - {"id", "vector", "uncertainty"}
+        count, own = length(arrays), {*self.table.schema.names} - {"id", "vector"}
         taken = np.concatenate([taken, *added])
         ids = assign_ids(ids, count, taken, self.description["next_id"])
         if own != set(columns) or any(len(values) != count for values in columns.values()):
             raise ValueError(f"`columns` must be {count} values of each of {own or 'none'}")
         for start in range(0, count, _CHUNK):
             rows = slice(start, start + _CHUNK)
-            vectors, beside = self._prepared(take(arrays, rows), start)
+            vectors = self._prepared(take(arrays, rows), start)
             if self._moments is not None or not len(self):
                 found = GalleryMoments.of(vectors)
                 self._moments = found if self._moments is None else self._moments + found
             numbers = pa.array(self._stored(vectors, of_items=True).ravel())
-            beside |= {name: pa.array(values[rows]) for name, values in columns.items()}
+            beside = {name: pa.array(values[rows]) for name, values in columns.items()}
             beside["vector"] = pa.FixedSizeListArray.from_arrays(numbers, self._width)
             yield pa.RecordBatch.from_pydict({"id": ids[rows], **beside}, self.table.schema)
         added.append(ids)

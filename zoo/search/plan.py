@@ -21,7 +21,7 @@ _SPACES = {
 _LARGEST_LOG = float(np.log(np.finfo(np.float32).max))
 
 
-def describe(gallery, similarity, side, candidates, candidates_by, uncertainty_measure):
+def describe(gallery, similarity, side, candidates, candidates_by):
     """The description that `Index` works from and saves, as JSON values; arguments as of `build`,
     the similarity resolved. Raises ValueError if one is not what it has to be."""
     if side not in SIDES:
@@ -49,7 +49,6 @@ def describe(gallery, similarity, side, candidates, candidates_by, uncertainty_m
         "side": side,
         "space": space,
         "candidates": candidates,
-        "uncertainty_measure": uncertainty_measure,
         "next_id": 0,
     }
     if candidates is None and not is_direct(description, similarity):
@@ -111,14 +110,12 @@ def check_gallery(description, arrays, held):
         raise ValueError(f"{name} must have a 'mask' if, and only if, the first items had one")
 
 
-def check_finite(arrays, beside, vectors, first):
-    """Raises ValueError if the arrays beside an item, or its vectors (of sets one an element),
-    overflow float32; `first` is the number of the first item, for the error."""
+def check_finite(arrays, vectors, first):
+    """Raises ValueError if an item's variances or vectors (of sets one an element) overflow
+    float32; `first` is the number of the first item, for the error."""
     bad = np.zeros(length(arrays), bool)
     owners = element_owners(arrays) if "elements" in arrays else np.arange(len(bad))
     bad[owners[~np.isfinite(vectors).all(axis=1)]] = True
-    for values in beside.values():
-        bad |= ~np.isfinite(values)
     if "log_variance" in arrays:
         bad |= (arrays["log_variance"] > _LARGEST_LOG).any(axis=1)
     if bad.any():

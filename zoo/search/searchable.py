@@ -5,12 +5,11 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo import embeddings
 from zoo.confidence import Confidence, QueryScores
 from zoo.confidence.insertion import Probed, put_there
 from zoo.confidence.scores import DEPTH, agreement, reached_ranks
-from zoo.embeddings import POINT, EmbeddingLike
-from zoo.embeddings.arrays import as_arrays, gaussian_uncertainty, length, take
+from zoo.embeddings import EmbeddingLike
+from zoo.embeddings.arrays import as_arrays, length, take
 from zoo.embeddings.spaces import SPACES, straight_line
 from zoo.search import gallery_scores, plan, scoring
 from zoo.search.exact import pair_values
@@ -42,17 +41,12 @@ class Searchable:
         return self.similarity.scorer()
 
     def _prepared(self, chunk, first):
-        """`(vectors, columns beside them)` of new items, checked; `first` is the first's number."""
-        beside, measure = {}, self.description["uncertainty_measure"]
+        """The vectors of new items, checked; `first` is the first's number."""
         with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
             vectors = self._space.gallery(chunk)
-            if "log_variance" in chunk and measure in (None, *embeddings.GAUSSIAN_UNCERTAINTIES):
-                beside["uncertainty"] = gaussian_uncertainty(chunk, measure)  # without Keras
-            elif self.description["embedding"] != POINT:
-                beside["uncertainty"] = np.asarray(embeddings.uncertainty(chunk, measure))
-        plan.check_finite(chunk, beside, vectors, first)
+        plan.check_finite(chunk, vectors, first)
         plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", first)
-        return vectors, beside
+        return vectors
 
     @property
     def own_space(self):

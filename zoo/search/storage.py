@@ -89,6 +89,7 @@ def _read(path, manifest, similarity):
         index = faiss.read_index(str(data / FAISS_FILE))
         names = {*manifest["files"]} - {FAISS_FILE}
         columns = {Path(name).stem: np.load(data / name, allow_pickle=False) for name in names}
+    columns.pop("uncertainty", None)  # of an index of before
     bank = columns.pop(Path(BANK_FILE).stem, None)
     if (moments := columns.pop(Path(MOMENTS_FILE).stem, None)) is not None:
         with moments:

@@ -16,10 +16,10 @@ import numpy as np
 
 from zoo.cli import verbosity
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.array_files import read_arrays
 from zoo.files.atomic import atomic, write_text
 from zoo.files.written import Written
+from zoo.models.run_folder import RunFolder
 from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution
 

@@ -12,9 +12,9 @@ import numpy as np
 from zoo import evaluation, metrics
 from zoo.data.records.sources import Split
 from zoo.errors import InputError
-from zoo.files import RunFolder
 from zoo.files.array_files import read_arrays, refusing
 from zoo.files.atomic import atomic
+from zoo.models.run_folder import RunFolder
 from zoo.training.resume import to_numpy
 
 FILE_NAME = "best.npz"

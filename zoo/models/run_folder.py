@@ -3,13 +3,13 @@
 import contextlib
 import dataclasses
 import os
+import platform
 import sys
 from pathlib import Path
 from typing import Any
 
 from zoo.errors import InputError
 from zoo.files.atomic import LOCK_FILE, atomic, locked, remove_leftovers
-from zoo.files.environment import hardware, versions
 from zoo.files.json_files import as_json, json_kind, read_json, read_object, write_json
 from zoo.files.written import Written
 
@@ -23,24 +23,14 @@ _OF_A_RUN = {"settings", "data", "command", "versions"}  # keys of its config.js
 
 
 class RunFolder:
-    """The folder of a run: its settings and data, its progress, and its results.
+    """The folder of a run: `config.json` (settings, data, command, versions and hardware), its
+    progress (`history.csv`, `checkpoints/`), its results (`model.keras`, `plots/`, `probes.npz`)
+    and, as the last of all, `metrics.json`. A file is whole or it is not there.
 
     ```python
     run = RunFolder.existing("runs/pcme_cub")
     run.metrics["retrieval"]
     ```
-
-    | file | what | written |
-    |---|---|---|
-    | `config.json` | settings, data, command, versions and hardware | at the start |
-    | `history.csv` | one row an epoch | by `zoo.training.resume.HistoryFile` |
-    | `checkpoints/` | weights, optimizer and random states | by `zoo.training.resume.Resume` |
-    | `model.keras` | the trained model | `save_model` |
-    | `plots/` | figures | by the recipe |
-    | `probes.npz` | held-out pairs, to calibrate on any gallery | `training.finish`, if it can |
-    | `metrics.json` | the results | `finish`, as the last of all |
-
-    Every write is atomic: a file is whole or it is not there.
 
     Args:
         path: the folder. `RunFolder(path)` touches nothing; `open` starts or resumes a run and
@@ -60,10 +50,7 @@ class RunFolder:
 
     @classmethod
     def open(
-        cls,
-        path: str | os.PathLike,
-        settings: Any,
-        data: dict[str, Any] | None = None,
+        cls, path: str | os.PathLike, settings: Any, data: dict[str, Any] | None = None
     ) -> "RunFolder":
         """Starts a run in an empty or new folder, or resumes the same run.
 
@@ -76,25 +63,21 @@ class RunFolder:
             data: what the run reads, a description for `zoo.data.open`.
 
         Raises:
-            InputError: if the folder holds a run with other settings, or other files, or cannot
-                be written.
+            InputError: if the folder holds other settings or files, or cannot be written.
         """
         run = cls(path)
         fields = dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ()
         ignore = {field.name for field in fields if not field.metadata.get("identity", True)}
-        defaults = {field.name: _defaults(field) for field in fields}
         settings = as_json(settings)  # a tuple and what is read back from the file compare equal
         if run.path.exists() and not run.path.is_dir():
             raise InputError(f"{run.path} is a file; --out must name a folder")
         if run.config_path.exists():
-            differences = run._differences(settings, ignore, defaults)
+            differences = run._differences(settings, ignore)
             if differences and run._is_trained:
                 raise InputError(
                     f"{run.path} holds a run with other settings: {'; '.join(differences)}. "
                     "Choose another --out"
                 )
-            if not run.written.path.exists():  # of an earlier version
-                run.written.write({}, _NAMES)
             run.tidy()
             if differences:
                 with locked(run.path):  # who holds it may be before the first checkpoint
@@ -144,9 +127,7 @@ class RunFolder:
     @property
     def config(self) -> dict[str, Any]:
         """The content of `config.json`, whose `settings` are an object."""
-        config = read_object(self.config_path)
-        self._check(config, "settings")
-        return config
+        return self._config_with("settings")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -155,16 +136,15 @@ class RunFolder:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The description of the data that the run reads, for `zoo.data.open`; an InputError if
-        `config.json` has none, as those of version 0.1."""
-        config = self.config
-        self._check(config, "data")
-        return config["data"]
+        """What the run reads, for `zoo.data.open`; an InputError if `config.json` has none."""
+        return self._config_with("data")["data"]
 
-    def _check(self, config, key):
+    def _config_with(self, key):
+        config = read_object(self.config_path)
         if not isinstance(config.get(key), dict):
             found = json_kind(config[key]) if key in config else "nothing"
             raise InputError(f"{self.config_path}: expected an object as {key!r}, found {found}")
+        return config
 
     @property
     def metrics(self) -> dict[str, Any] | None:
@@ -173,7 +153,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the results are there; they are the last thing that a run writes."""
+        """Whether the results are there, the last thing that a run writes."""
         return self.metrics_path.exists()
 
     def finish(self, metrics: dict[str, Any]) -> None:
@@ -203,8 +183,8 @@ class RunFolder:
             "settings": settings,
             "data": data,
             "command": " ".join(sys.argv),
-            "versions": versions(),
-            "hardware": hardware(),
+            "versions": _versions(),
+            "hardware": _hardware(),
         }
         write_json(self.config_path, config)
 
@@ -215,14 +195,9 @@ class RunFolder:
         kept = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
         return kept or any(path.exists() for path in files)
 
-    def _differences(self, settings, ignore, defaults):
+    def _differences(self, settings, ignore):
         """In which settings the run that is here differs, as sentences."""
-        before = dict(self.settings)
-        for name in settings.keys() & defaults.keys() - before.keys():
-            # A run of a version that did not have a setting yet was what is now the default.
-            known = defaults[name]
-            before[name] = settings[name] if settings[name] in known else known[0]
-        absent = "not set"
+        before, absent = self.settings, "not set"
         return [
             f"{name} was {before.get(name, absent)!r} and is now {settings.get(name, absent)!r}"
             for name in sorted((before.keys() | settings.keys()) - ignore)
@@ -230,7 +205,27 @@ class RunFolder:
         ]
 
 
-def _defaults(field):
-    """What a setting is without its flag: its default, on the toy data, in a smoke run."""
-    default = None if field.default is dataclasses.MISSING else field.default
-    return as_json([default, *(field.metadata[n] for n in ("toy", "smoke") if n in field.metadata)])
+def _versions():
+    """Of Python, the platform and the packages that results depend on."""
+    import importlib.metadata  # here: a question needs none of its parsers
+
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in ("halo-zoo", "keras", "tensorflow", "numpy"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def _hardware():
+    """What a time belongs to: the processor's cores that the process may use, and accelerators."""
+    import tensorflow as tf  # here, so that reading a run does not wait for it
+
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    details = tf.config.experimental.get_device_details
+    accelerators = tf.config.list_physical_devices("GPU")
+    return {
+        "cpus": cpus,
+        "gpus": [details(device).get("device_name", device.name) for device in accelerators],
+    }
