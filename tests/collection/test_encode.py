@@ -207,17 +207,6 @@ def test_parts_follow_their_source_and_are_never_changed(tmp_path, capsys):
     assert third.ids.tolist() == [0, 1, 2, 3]
 
 
-def test_a_file_is_known_by_name_size_and_time(model, photos, tmp_path, capsys):
-    tower, out = Tower(model, "images"), tmp_path / "out"
-    encode(collection.pictures(photos), tower, out)
-    os.utime(photos / "1.png", (5, 5))
-    (photos / "2.png").unlink()
-    photos.rename(tmp_path / "moved")
-    found = encode(collection.pictures(tmp_path / "moved"), tower, out)
-    assert "0 new, 1 changed, 1 gone; changed: 1.png" in capsys.readouterr().out
-    assert found.whole().names == ["0.png", "3.png", "4.png", "1.png"]
-
-
 def test_a_model_of_another_path_is_the_same_by_its_hash(tmp_path):
     encode(numbers(1), Numbers(), tmp_path, {"model": "here", "model_sha256": "a"})
     encoder = Numbers("1")

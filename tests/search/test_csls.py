@@ -65,14 +65,6 @@ def test_growth_removal_and_the_disk_keep_the_correction(gaussians, tmp_path):
     assert len(loaded) == len(index) + 1
 
 
-def test_a_copy_has_the_score_of_its_original(gaussians):
-    items, queries, bank = gaussians(300), gaussians(20), gaussians(150)
-    twice = {name: np.concatenate([values, values]) for name, values in items.items()}
-    scores, ids = Index.build(twice, "csd", hubs=bank).search(queries, 40)
-    np.testing.assert_array_equal(ids[:, 0::2] + 300, ids[:, 1::2])
-    np.testing.assert_array_equal(scores[:, 0::2], scores[:, 1::2])
-
-
 @pytest.mark.parametrize("similarity", ["csd", "cosine"])
 def test_a_probes_own_questions_do_not_count_for_its_item(similarity, gaussians):
     """Several questions an item: those of the bank, and of them those that are asked."""

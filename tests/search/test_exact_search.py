@@ -103,12 +103,3 @@ def test_sampled_distribution_objects_are_taken(gaussians):
     index = Index.build(distribution(gallery), "csd")
     ids = index.search(distribution(queries), 5)[1]
     np.testing.assert_array_equal(ids, Index.build(gallery, "csd").search(queries, 5)[1])
-
-
-def test_match_probability_and_average_l2_find_sets(sets):
-    for similarity in (S.MatchProbability(2.0, 3.0), S.AverageL2()):
-        gallery, queries = sets(60), sets(5)
-        index = Index.build(gallery, similarity, candidates=60)
-        full = np.asarray(similarity(gallery, queries)).T
-        ids = index.search(queries, 5)[1]
-        np.testing.assert_array_equal(ids, np.argsort(-full, axis=1)[:, :5])

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from matplotlib.patches import Rectangle
 
-from studies.crop_figures import crop_figures, crop_sheet
+from studies.crop_figures import crop_figures
 
 
 def rows():
@@ -33,27 +32,3 @@ def test_figures_of_the_experiment_say_what_the_rows_do():
     assert list(points) == ["selection_accuracy"]
     with pytest.raises(ValueError, match="triplets at some area"):
         crop_figures(rows()[1:2])
-
-
-def test_the_sheet_shows_boxes_where_they_are_and_says_who_is_right():
-    boxes = [[(1, 2, 3, 4), (5, 6, 5, 2), (1, 2, 9, 6)]] * 2  # B and C end with the picture
-    figure = crop_sheet(
-        np.zeros((2, 10, 10, 3)),
-        boxes,
-        [("a bird", "a bird and a tree")] * 2,
-        np.array([[-1.0, 2.0], [2.0, -1.0]]),
-        np.array([[-1.0, 2.0], [2.0, -1.0]]),
-    )
-    pictures, words = figure.axes[::2], [axis.texts[0].get_text() for axis in figure.axes[1::2]]
-    for axis in pictures:
-        drawn = [p for p in axis.patches if isinstance(p, Rectangle)]
-        found = [(*p.get_xy(), p.get_width(), p.get_height()) for p in drawn]
-        np.testing.assert_allclose(np.array(found), np.array(boxes[0]) - (0.5, 0.5, 0, 0))
-        letters = [
-            text for text in axis.texts if text.get_annotation_clip() is False
-        ]  # so all are drawn
-        assert [text.get_text() for text in letters] == ["A", "B", "C"]
-        assert letters[1].xy == (9.5, 5.5)
-    lines = [text.split("\n") for text in words]
-    assert [line[0][-1] + line[1][-1] for line in lines] == ["✓✗", "✗✓"]
-    assert "u = −1.00" in lines[0][0]

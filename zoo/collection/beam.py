@@ -83,12 +83,8 @@ def encode_on(
     part_size: int = PART_SIZE,
     flags: Sequence[str] = (),
 ) -> Collection:
-    """Encodes by a runner, and its flags; what an earlier call has written is not encoded again.
-    Arguments and errors as of `units_of`, `zoo.Tower` and `zoo.collection.encode`.
-
-    A bundle that a runner tries again, or runs twice, writes the same part under the same name, by
-    one rename. Workers have to reach the model too.
-    """
+    """Encodes by a runner and its flags what no earlier call has written. A bundle that runs twice
+    writes the same part, by one rename. Workers have to reach the model too."""
     check_flags(flags)
     (units, left), folder = units_of(source, side, part_size), str(folder).rstrip("/")
     there = {os.path.basename(entry.path) for entry in _matching(f"{folder}/*")}

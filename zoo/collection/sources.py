@@ -85,8 +85,7 @@ def read_source(
 
 def pictures(source: Any, column: str = "image") -> Items:
     """The image files of a folder with all folders below it, of a table with paths relative to its
-    own folder, or of a list of paths; an InputError if there is none. Names are relative to the
-    folder, printable."""
+    own, or of a list; an InputError if there is none. Names are relative and printable."""
     others = []
     if isinstance(source, (list, tuple)):
         names, paths = list(map(str, source)), list(map(str, source))

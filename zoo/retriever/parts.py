@@ -75,10 +75,7 @@ def bank_of(hubs: Literal["auto"] | bool, items: Callable, similarity: Any, side
 
 
 def trained_on(paths: Sequence[Any], probes: Probes | None) -> np.ndarray:
-    """Which files the model was trained on, `(N,)` booleans, by a hash of their contents.
-
-    The model's probes remember its training; None knows nothing.
-    """
+    """Which files the model was trained on, `(N,)` booleans, by hashes that its probes remember."""
     if probes is None or not len(probes.trained_on) or not len(paths):
         return np.zeros(len(paths), bool)
     found = np.array([contents_hash(path) for path in paths], np.uint64)

@@ -164,12 +164,11 @@ class Retriever:
         return other
 
     def part(self, among: Sequence[int] | Sequence[str] | str) -> "Retriever":
-        """The gallery of some items alone, with their ids; changes of the whole do not reach it. It
-        answers as one that is built of these items, with the hubs corrected as here.
+        """The gallery of some items alone, as one that is built of them, with the hubs corrected as
+        here; changes of the whole do not reach it.
 
         Args:
-            among: ids or names of items, or a pattern of names as of `fnmatch`, such as
-                `"2019/*"`, in which `*` stands for any letters, `/` included.
+            among: ids or names of items, or a pattern of names as of `fnmatch`, such as `"2019/*"`.
 
         Raises:
             ValueError: if an item is not in the gallery or given twice, or there is none.

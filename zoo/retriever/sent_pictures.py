@@ -27,9 +27,8 @@ _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Decoders:
-    """Decodes in processes of their own, which start when they are needed: large pictures in some,
-    all others in others, so that these wait for no large one. `decode_for` bounds what a picture
-    costs; `close` ends the processes, whatever they do."""
+    """Decodes in processes that start when they are needed, large pictures in some, all others in
+    others; `decode_for` bounds what one costs, and `close` ends them, whatever they do."""
 
     def __init__(self, seconds: float = SECONDS, per_pixel: float = SECONDS_PER_PIXEL):
         self._lanes = [_Lane((seconds, per_pixel, *lane)) for lane in LANES]

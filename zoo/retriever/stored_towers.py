@@ -165,9 +165,8 @@ def open_onnx(
     read: Callable[[Path], bytes | None] | None = None,
     weights: dict[str, tuple[str, list[int], int]] | None = None,
 ) -> Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]:
-    """The function from a dict of inputs to one of outputs that a file computes, with a thread per
-    core for 0; an InputError if it cannot be read. `read` gives the contents of the file and of
-    what lies beside it, where `weights` are, of `weights_beside`."""
+    """The function from a dict of inputs to one of outputs that a file computes; an InputError if
+    it cannot be read. `read` gives contents of files, `weights` are those of `weights_beside`."""
     path, held = Path(path), {}
     given = path, threads, read, weights
 
