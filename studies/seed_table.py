@@ -104,9 +104,9 @@ def markdown(rows, columns, settings, folds=("",)):
 def of_cells(titles, cells):
     """Rows `{name: texts}` in Markdown, without the columns that are empty in all of them."""
     kept = [at for at in range(len(titles)) if any(row[at] for row in cells.values())]
-    lines = [["", *titles], ["---"] * (len(titles) + 1), *([n, *row] for n, row in cells.items())]
-    shown = [[line[0], *(line[at + 1] for at in kept)] for line in lines]
-    return "".join(f"| {' | '.join(line)} |\n" for line in shown)
+    lines = [f"| | {' | '.join(titles[at] for at in kept)} |", "|---" * (len(kept) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(row[at] for at in kept)} |" for name, row in cells.items()]
+    return "\n".join(lines) + "\n"
 
 
 def finished(name, settings, folds=("",)):

@@ -31,7 +31,7 @@ DISTANCES = {
     "wasserstein_2": similarities.SquaredWasserstein2,
 }
 TITLES = {"csd": "CSD (PCME++)", "wasserstein_2": "squared 2-Wasserstein"}
-CLASSES, A2 = 3, "PCME++, appendix A.2"
+CLASSES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +39,14 @@ class Settings(training.RunSettings):
     """The paper's settings."""
 
     out: Path = setting(Path("runs/toy_2d"), "run folder to write or resume", identity=False)
-    points_per_class: int = setting(500, "points of each class", source=A2, smoke=50)
-    confusing: float = setting(0.3, "share of them that are confusing", source=A2)
-    noise: float = setting(
-        0.1, "standard deviation of points around their class's centroid", source=A2
-    )
-    log_sigma_range: float = setting(
-        1.5, "first log σ are uniform within plus and minus this", source=A2
-    )
-    learning_rate: float = setting(0.02, "rate of Adam", source=A2)
-    epochs: int = setting(500, "epochs of --steps-per-epoch", source=A2, smoke=3)
+    points_per_class: int = setting(500, "of each class", source="PCME++, appendix A.2", smoke=50)
+    confusing: float = setting(0.3, "share that is confusing", source="PCME++, appendix A.2")
+    noise: float = setting(0.1, "deviation around a centroid", source="PCME++, appendix A.2")
+    log_sigma_range: float = setting(1.5, "most of the first log σ", source="PCME++, appendix A.2")
+    learning_rate: float = setting(0.02, "rate of Adam", source="PCME++, appendix A.2")
+    epochs: int = setting(500, "of --steps-per-epoch", source="PCME++, appendix A.2", smoke=3)
     steps_per_epoch: int = setting(1, "batches of an epoch; 12 are as many points as there are")
-    batch_size: int = setting(128, "points a side", source=A2)
+    batch_size: int = setting(128, "points a side", source="PCME++, appendix A.2")
     scale: float = setting(5.0, "initial a of b - a d", source="PCME++, section 3.1")
     shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
 
