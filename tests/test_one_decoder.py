@@ -198,7 +198,7 @@ def test_arrays_are_taken_as_what_they_plainly_are(name):
         (Image.new("L", (9_000, 9_000)), "9000 x 9000 pixels, more than the 64,000,000 allowed"),
         (np.broadcast_to(np.uint8(0), (9_000, 9_000, 3)), "9000 x 9000 pixels, more than"),
         (b"", "an empty file"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "found PostScript"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not an image"),
         (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "found HEIC"),
         (b"<html>404</html>", "not an image"),
         (Path("/nowhere.png"), "/nowhere.png: No such file"),
