@@ -17,12 +17,6 @@ PRIVATE = re.compile(
 )
 
 
-class Outermost(keras.layers.Layer):
-    def call(self, inputs):
-        self.seen = compat.is_called_alone(self)
-        return inputs
-
-
 class Around(keras.layers.Layer):
     def __init__(self, inner):
         super().__init__()
@@ -45,14 +39,6 @@ def test_all_layers_are_those_inside_of_layers_too():
     around = Around(Around(dense))
     assert any(layer is dense for layer in compat.all_layers(around))
     assert compat.all_layers(around)[0] is around
-
-
-def test_a_call_begins_with_the_layer_or_around_it():
-    layer = Outermost()
-    layer(np.ones((1, 2)))
-    assert layer.seen
-    Around(layer)(np.ones((1, 2)))
-    assert not layer.seen
 
 
 def test_metrics_are_known_before_they_are_built():

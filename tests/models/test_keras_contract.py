@@ -139,19 +139,6 @@ def test_metrics_see_matches_and_logits():
     assert np.isfinite(logs["mae"]).all()
 
 
-def test_recall_counts_ties_against_the_model_and_leaves_out_queries_without_a_match():
-    matches = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0]], "float32")
-    logits = np.array([[2, 2, 1], [0, 5, 1], [9, 9, 9]], "float32")
-    for k, expected in ((1, 0.5), (2, 1.0)):
-        metric = zoo.metrics.RecallAtK(k)
-        metric = keras.metrics.deserialize(keras.metrics.serialize(metric))
-        assert float(metric(matches, logits)) == expected
-    with pytest.raises(ValueError, match="`k` must be a whole number"):
-        zoo.metrics.RecallAtK(0)
-    with pytest.raises(ValueError, match="`direction` must be one of"):
-        zoo.metrics.RecallAtK(1, "both")
-
-
 def test_output_shapes_are_known_without_running():
     model = build("gaussian")
     shapes = model.compute_output_shape({"images": (None, 6, 6, 3), "captions": (7, 5)})

@@ -3,7 +3,7 @@
 from zoo.errors import lookup
 from zoo.layers import compat  # noqa: F401  (first: it says which backend is missing)
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
-from zoo.layers.gaussian import Covariance, Distribution
+from zoo.layers.gaussian import Covariance
 from zoo.layers.gaussian_head import GaussianHead
 from zoo.layers.image_preprocessing import ImagePreprocessing, PictureScaling
 from zoo.layers.masking import UnitLength
@@ -17,7 +17,6 @@ from zoo.layers.word_pieces import WordPieces
 
 __all__ = [
     "Covariance",
-    "Distribution",
     "GaussianHead",
     "GeneralizedPooling",
     "GlobalAttention",

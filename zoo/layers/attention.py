@@ -24,16 +24,12 @@ class LocalAttention(Layer):
         num_embeddings: how many weighted means to make (K).
         hidden_dim: width of the hidden layer; None for half the channels.
 
-    Call arguments:
-        features: `(batch, positions, channels)`.
-        mask: bool `(batch, positions)`, True where a position counts; padding has no weight.
-        return_attention: whether to return the weights too.
+    Call arguments: features `(batch, positions, channels)`; mask, bool `(batch, positions)`, True
+        where a position counts; return_attention, whether to return the weights too.
 
     Output: `(batch, num_embeddings, channels)`; with `return_attention`, a pair of it and the
         weights, float32 `(batch, num_embeddings, positions)`, rows of which sum to one.
-
-    Raises:
-        ValueError: if a size is not a positive integer.
+        Raises ValueError if a size is not a positive integer.
 
     Reference: PVSE (Song and Soleymani, CVPR 2019), section 3.2.
     """
@@ -82,15 +78,11 @@ class PolysemousEmbedding(Layer):
 
     Args:
         dim: dimension of the embeddings; that of `pooled`.
-        num_embeddings: embeddings an item (K).
-        hidden_dim: width of the local attention's hidden layer; None for half the channels.
+        num_embeddings, hidden_dim: of `LocalAttention`.
 
-    Call arguments:
-        features: local features, a map `(batch, height, width, channels)` or a sequence
-            `(batch, positions, channels)`.
-        pooled: global feature `(batch, dim)`.
-        mask: bool `(batch, positions)`, True where a position counts; for sequences only.
-        return_attention: whether to return what `SetPrediction` does.
+    Call arguments: features, a map `(batch, height, width, channels)` or a sequence `(batch,
+        positions, channels)`; pooled, the global feature `(batch, dim)`; mask, of sequences, and
+        return_attention as of `LocalAttention`.
 
     Output: `(batch, num_embeddings, dim)`, not yet L2-normalised. With `return_attention` a dict:
         these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
@@ -150,24 +142,18 @@ class GlobalAttention(Layer):
     """Σ_i a_i x_i of unit length, a = softmax of w·(tanh(W x_i) ∘ tanh(W′ mean(x))).
 
     ```python
-    tokens = np.ones((2, 5, 8), "float32")
-    zoo.layers.GlobalAttention()(tokens)  # (2, 8)
+    zoo.layers.GlobalAttention()(np.ones((2, 5, 8), "float32"))  # (2, 8)
     ```
 
     Args:
         normalize: whether both linear maps are followed by BatchNorm, that of the tokens with one
             scale and statistic for each position. Their number must then be known.
-        dropout: share of both hidden vectors that a training step zeroes.
-        seed: of that.
+        dropout, seed: share of both hidden vectors that a training step zeroes.
 
-    Call arguments:
-        tokens: `(batch, positions, dim)`.
-        mask: bool `(batch, positions)`, True where a position counts. Padding changes nothing.
+    Call arguments: tokens `(batch, positions, dim)`; mask, bool `(batch, positions)`, True where a
+        position counts.
 
-    Output: float32 `(batch, dim)`, whatever the precision.
-
-    Raises:
-        ValueError: if the number of positions is not known and `normalize` needs it.
+    Output: float32 `(batch, dim)`. Raises ValueError if `normalize` needs the number of positions.
 
     Reference: SGRAF (Diao et al., AAAI 2021), section 3.1: of regions with BatchNorm, of words
         without.

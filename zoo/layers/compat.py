@@ -59,11 +59,6 @@ def all_layers(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
     return list(layer._flatten_layers())
 
 
-def is_called_alone(layer: keras.layers.Layer) -> bool:
-    """Whether the current call of a layer began with it, and not with a model around it."""
-    return layer._get_call_context().entry_layer is layer
-
-
 def compiled_metrics(model: keras.Model) -> Any:
     """The metrics of `compile(metrics=…)`, None without; public `metrics` has the built ones."""
     return model._compile_metrics
@@ -75,14 +70,10 @@ def spans_workers(strategy: Any) -> bool:
 
 
 def clip_after_the_sum(optimizer: keras.optimizers.Optimizer) -> None:
-    """Makes an optimizer clip the gradients after they are summed over the replicas.
+    """Makes an optimizer clip the gradients after they are summed over the replicas, once.
 
     Keras clips those of each replica and sums then (3.15.1), so that `global_clipnorm` bounds
-    another gradient than on one device, `num_replicas` times as large. Nothing changes for an
-    optimizer that does not clip, and a second call changes nothing.
-
-    Args:
-        optimizer: a Keras optimizer whose steps are computed by replicas.
+    another gradient than on one device, `num_replicas` times as large.
     """
     if getattr(optimizer, "_clips_the_sum", False):
         return
@@ -122,11 +113,8 @@ def sound_tf2onnx(optimised: bool = True) -> Iterator[Any]:
     """The module `tf2onnx`, with Keras' fix for NumPy 2 and without an optimisation that is wrong.
 
     It takes the transposition of an axis of one for a reshaping to the batch that it has seen: with
-    masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17).
-
-    Args:
-        optimised: False for none of its steps: engines optimise a graph themselves, but the loops
-            of recurrent layers are no ONNX without them.
+    masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17). Not
+    `optimised`: none of its steps, but the loops of recurrent layers are no ONNX without them.
     """
     tf2onnx = require("tf2onnx", extra="search")
     with warnings.catch_warnings():  # of a name that NumPy may give another meaning

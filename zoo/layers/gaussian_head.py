@@ -31,13 +31,11 @@ class GaussianHead(Layer):
 
     Args:
         dim: dimension of the embedding (D).
-        covariance: `"ellipsoidal"`, `"spherical_mean"` or `"spherical_one"` (see `Covariance`), or
-            None for a point embedding without log variance (the paper's "μ only").
+        covariance: of `Covariance`; None for a point without log variance (the paper's "μ only").
         project_pooled: whether the pooled features go through linear layers. If not, they must
             have `dim` channels.
-        hidden_dim: width of the local attentions' hidden layers; None for half the channels.
-        mean_attention, variance_attention: whether the mean, the log variance has its branch. A
-            mean without branch is the L2-normalised global feature.
+        hidden_dim: of the `LocalAttention`s.
+        mean_attention, variance_attention: whether the mean, the log variance has its branch.
         squash_variance: whether the log variance goes through sigmoid and LayerNorm as the mean
             does, which hurts (table D.3).
         unit_mean: whether the mean is L2-normalised. In a plane that leaves a circle, on which
@@ -47,20 +45,12 @@ class GaussianHead(Layer):
         log_deviation: whether the sum of `global′` and `branch′` is log σ and is doubled, as
             PCME's released weights expect: its samples take it for log σ.
 
-    Call arguments:
-        features: local features `(batch, positions, channels)`: cells of a feature map, words.
-        pooled: global feature for the mean, `(batch, channels′)`.
-        pooled_variance: global feature for the log variance, `(batch, channels″)`; `pooled` is
-            taken where it is missing.
-        mask: bool `(batch, positions)`, True where a position counts. Padding changes nothing.
+    Call arguments: features `(batch, positions, channels)`, cells of a map or words; pooled, the
+        global feature for the mean `(batch, channels′)`; pooled_variance, that for the log
+        variance, or None for the same; mask, bool `(batch, positions)`, True where one counts.
 
-    Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32 whatever the precision;
-        log_variance is log σ².
-
-    Raises:
-        ValueError: if features that are taken as they are do not have `dim` channels.
-
-    Relations: with `covariance=None` it is `PolysemousEmbedding` of one element, L2-normalised.
+    Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32; log_variance is log σ².
+        Raises ValueError if features that are taken as they are do not have `dim` channels.
 
     Reference: PCME (Chun et al., CVPR 2021), section 3.2 and figure 3; ablations in table D.3.
 

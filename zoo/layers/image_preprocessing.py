@@ -14,24 +14,16 @@ MODES = ("tf", "caffe", "torch")
 
 @keras.saving.register_keras_serializable(package="halo")
 class ImagePreprocessing(Layer):
-    """Scales RGB pixels 0…255 as a pretrained network expects them.
+    """Scales RGB pixels 0…255 as a pretrained network expects them: float32 of the same shape.
 
     ```python
-    pixels = np.full((1, 32, 32, 3), 255.0, "float32")
-    zoo.layers.ImagePreprocessing("tf")(pixels)  # in [-1, 1]
+    zoo.layers.ImagePreprocessing("tf")(np.full((1, 32, 32, 3), 255.0, "float32"))  # in [-1, 1]
     ```
 
     Args:
         mode: `"tf"`: to [−1, 1] (MobileNet, ViT). `"caffe"`: BGR less the ImageNet mean (ResNet
-            of Keras). `"torch"`: to [0, 1], less mean, over standard deviation of ImageNet.
-
-    Call arguments:
-        images: `(batch, height, width, 3)`, RGB, 0…255, integers or floats.
-
-    Output: float32 of the same shape, whatever the precision: the network casts it.
-
-    Raises:
-        ValueError: on an unknown mode.
+            of Keras). `"torch"`: to [0, 1], less mean, over standard deviation of ImageNet. Raises
+            ValueError on another.
     """
 
     def __init__(self, mode: str, **kwargs: Any):
@@ -51,11 +43,10 @@ class ImagePreprocessing(Layer):
 
 @keras.saving.register_keras_serializable(package="halo")
 class PictureScaling(Layer):
-    """scale · pixel + offset, a channel at a time.
+    """scale · pixel + offset, a channel at a time: float32 of pixels `(batch, height, width, 3)`.
 
     ```python
-    pixels = np.full((1, 32, 32, 3), 255.0, "float32")
-    zoo.layers.PictureScaling(1 / 127.5, -1.0)(pixels)  # ones
+    zoo.layers.PictureScaling(1 / 127.5, -1.0)(np.full((1, 32, 32, 3), 255.0, "float32"))  # ones
     ```
 
     Args:
@@ -64,11 +55,6 @@ class PictureScaling(Layer):
             `zoo.data.images.prepare`. The layer does not do it; whatever shows pictures to the
             model reads it here.
         crop_fraction: with `"crop"`, the side of that square relative to the shorter side.
-
-    Call arguments:
-        images: `(batch, height, width, 3)`, RGB, 0…255, integers or floats.
-
-    Output: float32 of the same shape.
     """
 
     def __init__(

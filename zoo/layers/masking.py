@@ -16,16 +16,11 @@ def unit_length(features: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="halo")
 class UnitLength(keras.layers.Layer):
-    """`unit_length` as a layer, for Functional models.
+    """`unit_length` as a layer: float32 `(..., dim)` of norm one, whatever the precision.
 
     ```python
     zoo.layers.UnitLength()(np.array([[3.0, 4.0]], "float32"))  # [[0.6, 0.8]]
     ```
-
-    Call arguments:
-        features: `(..., dim)`.
-
-    Output: the shape of `features`, float32 whatever the precision, of norm one.
     """
 
     def __init__(self, **kwargs: Any):

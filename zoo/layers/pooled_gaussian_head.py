@@ -29,34 +29,26 @@ class PooledGaussianHead(Layer):
 
     Args:
         dim: dimension of the embedding (D).
-        covariance: `"ellipsoidal"`, `"spherical_mean"` or `"spherical_one"` (see `Covariance`), or
-            None for a point embedding without log variance.
+        covariance: of `Covariance`; None for a point without log variance.
         pooling: `"generalized"` (`GeneralizedPooling`), `"mean"`, or `"last"`: the last position
             that counts, such as CLIP's end of text.
         log_variance_bias: initial bias of log σ². With dim = 1024 a bias of 0 means CSD ≥ 2048 and
-            first logits near −10⁴, which no gradient survives; −log(dim) − 3 gives a total
-            variance of 0.05 beside squared distances of 0 to 4. None takes that.
+            first logits near −10⁴, which no gradient survives. None takes −log(dim) − 3: a total
+            variance of 0.05 beside squared distances of 0 to 4.
         variance_bounds: `(lowest, highest)` variance σ², or None.
         normalize: whether the mean is L2-normalised.
-        drop_rate: size augmentation: the share of the features that a training step leaves out,
-            drawn for each item anew, of the mean's and of the variance's features alike. One
-            feature always stays.
+        drop_rate: size augmentation: the share of the features, of mean and variance alike, that a
+            training step leaves out of each item. One always stays.
         drop_varies: whether an item loses the share `drop_rate` · u, with u uniform in [0, 1], and
             nothing where u ≤ `drop_rate`: 9.6 % on average for 0.2, as in PCME++'s released code.
         seed: of the dropping.
 
-    Call arguments:
-        features: `(batch, positions, channels)`: tokens of a transformer, cells of a map, words.
-        variance_features: those for the log variance, `(batch, positions, channels′)`; `features`
-            where it is missing. One position alone, such as a token's, always counts.
-        mask: bool `(batch, positions)`, True where a position counts. Padding changes nothing.
-        training: whether features are dropped.
+    Call arguments: features `(batch, positions, channels)`: tokens, cells of a map, words;
+        variance_features, those for the log variance, or None for the same (one position alone
+        always counts); mask, bool `(batch, positions)`, True where one counts; training.
 
-    Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32 whatever the precision;
-        `{"mean"}` with `covariance=None`.
-
-    Raises:
-        ValueError: on an unknown pooling, or a rate outside of [0, 1).
+    Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32; `{"mean"}` with
+        `covariance=None`. Raises ValueError on an unknown pooling, or a rate outside of [0, 1).
 
     Relations: with `covariance=None` it is the aggregator of VSE∞ without its residual MLP.
 

@@ -14,18 +14,13 @@ from zoo.layers.transformer import sinusoidal_encoding
 
 @keras.saving.register_keras_serializable(package="halo")
 class MeanPooling(Layer):
-    """Mean over positions.
+    """Mean over the positions of `(batch, positions, channels)`: `(batch, channels)`.
 
     ```python
-    features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
-    zoo.layers.MeanPooling()(features)  # (2, 8)
+    zoo.layers.MeanPooling()(np.ones((2, 5, 8), "float32"))  # (2, 8)
     ```
 
-    Call arguments:
-        features: `(batch, positions, channels)`.
-        mask: bool `(batch, positions)`, True where a position counts.
-
-    Output: `(batch, channels)`; zeros for an item of which no position counts.
+    A mask, bool `(batch, positions)`, is True where a position counts; none gives zeros.
     """
 
     def __init__(self, **kwargs: Any):
@@ -56,13 +51,11 @@ class GeneralizedPooling(Layer):
         hidden_dim: dimension of the GRU's states.
         temperature: divides the scores before their softmax.
 
-    Call arguments:
-        features: `(batch, positions, channels)`.
-        mask: bool `(batch, positions)`, True where a position counts.
-        return_weights: whether to return the weights too.
+    Call arguments: features `(batch, positions, channels)`; mask, bool `(batch, positions)`, True
+        where a position counts.
 
-    Output: `(batch, channels)`; with `return_weights`, a pair of it and the weights by rank,
-        float32 `(batch, positions)` (`(1, positions)` without mask). No features give zeros.
+    Output: `(batch, channels)`; no features give zeros. Raises ValueError if the temperature is
+        not positive.
 
     Relations: max pooling, mean pooling and their mixtures are weights that it can learn.
 
@@ -86,9 +79,7 @@ class GeneralizedPooling(Layer):
         self.reader.build((None, features_shape[1], self.position_dim))
         self.score.build((None, features_shape[1], self.hidden_dim))
 
-    def call(
-        self, features: Tensor, mask: Tensor | None = None, return_weights: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    def call(self, features: Tensor, mask: Tensor | None = None) -> Tensor:
         length = ops.shape(features)[1]
         ranks = ops.expand_dims(ops.arange(length), 0)
         counts = None
@@ -101,8 +92,7 @@ class GeneralizedPooling(Layer):
         ordered = -ops.sort(-features, axis=1)
         if mask is not None:
             ordered = ops.where(ops.expand_dims(counts, -1), ordered, ops.zeros_like(ordered))
-        pooled = ops.sum(ordered * ops.cast(ops.expand_dims(weights, -1), ordered.dtype), axis=1)
-        return (pooled, weights) if return_weights else pooled
+        return ops.sum(ordered * ops.cast(ops.expand_dims(weights, -1), ordered.dtype), axis=1)
 
     def _weights(self, ranks, counts):
         """One row for all items without mask: the GRU then reads one sequence only."""

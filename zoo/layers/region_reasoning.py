@@ -16,18 +16,14 @@ class RegionGraph(Layer):
     """One residual graph convolution: v + BatchNorm(W·(R·g(v))), R = θ(v)·φ(v)ᵀ / N.
 
     ```python
-    regions = np.ones((2, 5, 8), "float32")
-    zoo.layers.RegionGraph()(regions)  # (2, 5, 8)
+    zoo.layers.RegionGraph()(np.ones((2, 5, 8), "float32"))  # (2, 5, 8)
     ```
 
     θ, φ, g and W are linear; N is the number of regions of the image. The BatchNorm starts at
     zero scale, the layer as the identity. Its statistics leave padding out.
 
-    Call arguments:
-        regions: `(batch, num_regions, dim)`.
-        mask: bool `(batch, num_regions)`, True for regions.
-
-    Output: `(batch, num_regions, dim)`, zero at padding.
+    Output: `(batch, num_regions, dim)`, zero at padding, of regions of the same shape and a mask,
+        bool `(batch, num_regions)`, True for regions.
 
     Reference: VSRN (Li et al., ICCV 2019), section 3.2, equation 4.
     """
@@ -71,8 +67,7 @@ class RegionReasoning(Layer):
     """Regions related by `num_layers` graph convolutions and read one after the other by a GRU.
 
     ```python
-    regions = np.ones((2, 5, 8), "float32")
-    zoo.layers.RegionReasoning(num_layers=2)(regions)
+    zoo.layers.RegionReasoning(num_layers=2)(np.ones((2, 5, 8), "float32"))
     ```
 
     Args:
@@ -80,12 +75,9 @@ class RegionReasoning(Layer):
         over_regions: whether the related regions get unit length over regions, channel by channel,
             as released, not over channels.
 
-    Call arguments:
-        regions: projected regions `(batch, num_regions, dim)`.
-        mask: bool `(batch, num_regions)`, True for regions, which come before the padding.
-
-    Output: `(regions, image)`: the related regions `(batch, num_regions, dim)` of unit length,
-        float32 and zero at padding, and the GRU's last state `(batch, dim)`, not normalised.
+    Output: `(regions, image)` of projected regions `(batch, num_regions, dim)` and their mask, True
+        for regions, which come before the padding: the related regions of unit length, float32 and
+        zero at padding, and the GRU's last state `(batch, dim)`, not normalised.
 
     Reference: VSRN (Li et al., ICCV 2019), sections 3.2 and 3.3.
 

@@ -16,8 +16,7 @@ class SentenceGRU(Layer):
     """A GRU over words in one or both directions, with the state at the end of each direction.
 
     ```python
-    words = np.ones((2, 5, 8), "float32")  # vectors of five words
-    zoo.layers.SentenceGRU(4)(words)
+    zoo.layers.SentenceGRU(4)(np.ones((2, 5, 8), "float32"))  # vectors of five words
     ```
 
     Args:
@@ -29,23 +28,18 @@ class SentenceGRU(Layer):
             where the backward one has read that word only: PCME's and PVSE's released weights
             expect it.
 
-    Call arguments:
-        words: `(batch, length, word_dim)`.
-        mask: bool `(batch, length)`, True for words, which come before the padding. A sentence
-            without words is read as one word of padding.
+    Call arguments: words `(batch, length, word_dim)`; mask, bool `(batch, length)`, True for words,
+        which come before the padding. A sentence without words is read as one word of padding.
 
     Output: `(states, sentence)`: the states `(batch, length, dim)`, zero at padding, and the
         sentence `(batch, dim)`: the forward state at the last word and the backward state at the
         first, so that both halves have read the whole sentence, unless `at_last_word`.
-
-    Raises:
-        ValueError: if `dim` is odd where two halves are concatenated.
+        Raises ValueError if `dim` is odd where two halves are concatenated.
 
     Reference: Cho et al., EMNLP 2014; the encoder of VSE++ (Faghri et al., BMVC 2018) and PCME
         (Chun et al., CVPR 2021).
 
-    Released code differs: PCME and PVSE gather both directions at the last word, as
-        `at_last_word` does.
+    Released code differs: PCME and PVSE gather both directions at the last word.
     """
 
     def __init__(

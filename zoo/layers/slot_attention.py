@@ -36,17 +36,12 @@ class SlotAttention(Layer):
         mlp_ratio: width of the MLP's hidden layer over `dim`.
         normalize_over: `"slots"`, which compete for every position, as above; or `"positions"`: A
             is the softmax over positions, as in a transformer, and slots may look at the same.
-        dropout: share of the numbers that a training step zeroes, in the attention's output and
-            in the MLP's hidden layer.
-        seed: of that.
+        dropout, seed: share of the numbers that a training step zeroes, in the attention's output
+            and in the MLP's hidden layer.
 
-    Call arguments:
-        slots: `(batch, num_slots, dim)`.
-        features: `(batch, positions, channels)`.
-        positions: encodings to add to the features of the keys, `(batch or 1, positions,
-            channels)`, or None.
-        mask: bool `(batch, positions)`, True where a position counts; padding has no weight.
-        return_attention: whether to return the last round's Â too.
+    Call arguments: slots `(batch, num_slots, dim)`; features `(batch, positions, channels)`;
+        positions, encodings to add to the features of the keys, or None; mask, bool `(batch,
+        positions)`, True where one counts; return_attention, whether to return the last Â too.
 
     Output: slots `(batch, num_slots, dim)`; with `return_attention`, a pair of them and Â, float32
         `(batch, num_heads, num_slots, positions)`, rows of which sum to one.
@@ -169,17 +164,14 @@ class SetPrediction(Layer):
 
     Args:
         num_slots: elements of the set (K).
-        num_iterations: rounds of `SlotAttention`, of shared weights (T).
         encode_positions: whether the keys know where they are: in a feature map by row and
             column, in a sequence by the place relative to its length.
-        num_heads, head_dim, mlp_ratio, normalize_over, dropout, seed: as in `SlotAttention`.
+        num_iterations, num_heads, head_dim, mlp_ratio, normalize_over, dropout, seed: of
+            `SlotAttention`.
 
-    Call arguments:
-        features: local features, a map `(batch, height, width, channels)` or a sequence
-            `(batch, positions, channels)`.
-        pooled: global feature `(batch, dim)`, which sets the dimension of the elements.
-        mask: bool `(batch, positions)`, True where a position counts; for sequences only.
-        return_attention: whether to return the last round's attention too.
+    Call arguments: features, a map `(batch, height, width, channels)` or a sequence `(batch,
+        positions, channels)`; pooled, the global feature `(batch, dim)`; mask, of sequences, and
+        return_attention as of `SlotAttention`.
 
     Output: `{"elements", "slots"}`, each `(batch, num_slots, dim)`, neither L2-normalised:
         the set, and its part without the global feature, which `zoo.losses.diversity` spreads;

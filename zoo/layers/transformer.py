@@ -28,17 +28,11 @@ class TransformerBlock(Layer):
         epsilon: of both LayerNorms.
         causal: whether a position attends to itself and those before it only.
         post_norm: whether the norms come after the sums.
-        dropout: share of the attention's weights and of both branches' outputs that a training
-            step zeroes.
+        dropout: of the attention's weights and of both branches' outputs.
 
-    Call arguments:
-        tokens: `(batch, length, width)`.
-        padding_mask: bool `(batch, length)`, True where there is a token; None: everywhere.
-
-    Output: `(batch, length, width)`.
-
-    Raises:
-        ValueError: on an unknown activation, or a width that the heads do not divide.
+    Output: `(batch, length, width)`, of tokens of the same shape and padding_mask, bool `(batch,
+        length)`, True where there is a token. Raises ValueError on an unknown activation, or a
+        width that the heads do not divide.
 
     Relations: KerasHub's block of CLIP is it with `"quick_gelu"` and 1e-5; the parts have the same
         names. KerasHub's `TransformerEncoder`, of BERT, is it with `post_norm`.
@@ -146,10 +140,7 @@ class LearnedTokens(Layer):
         count: how many tokens to add, 0 for positions alone.
         at_end: whether they come after the sequence, not before it.
 
-    Call arguments:
-        tokens: `(batch, length, width)`, of a known length.
-
-    Output: `(batch, length + count, width)`.
+    Output: `(batch, length + count, width)` of `(batch, length, width)`, of a known length.
 
     Reference: Dosovitskiy et al., ICLR 2021 (the class token); ProLIP (Chun et al., ICLR 2025).
     """

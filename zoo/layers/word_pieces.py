@@ -18,16 +18,11 @@ class WordPieces(Layer):
     ```
 
     Args:
-        vocabulary_size: number of token ids.
-        dim: width of the vectors.
-        max_length: number of places.
+        vocabulary_size, dim, max_length: number of token ids, width, number of places.
         epsilon: of the LayerNorm.
         dropout: share of the numbers that a training step zeroes.
 
-    Call arguments:
-        ids: int `(batch, length)`, of at most `max_length`.
-
-    Output: `(batch, length, dim)`.
+    Output: `(batch, length, dim)` of int ids `(batch, length)`.
 
     Reference: Devlin et al., NAACL 2019, section 3.
     """

@@ -21,11 +21,8 @@ class Ambiguity(Auxiliary):
     over the batch's captions c that do not match q, and a, b the batch's means of log Σσ² and of
     log n. The images' mean and the captions' mean are added. n_q is a target: no gradient reaches
     the means. Only differences between items are learnt, so another term has to set the level of
-    the variances, such as `MutualLikelihood`.
-
-    A caption that describes many photos lies near many other captions. A likelihood of pairs and
-    the matching loss see only the own photo of a caption, and the variance that they learn does not
-    follow the number of photos that fit.
+    the variances, such as `MutualLikelihood`. A likelihood of pairs and the matching loss see only
+    the own photo of a caption, not the number of photos that fit.
 
     ```python
     means = np.array([[1, 0], [1, 0.1], [0, 1], [1, 0.2]], "float32")
@@ -34,28 +31,22 @@ class Ambiguity(Auxiliary):
     ```
 
     Args:
-        weight: of the term.
+        weight, name: of `Auxiliary`.
         temperature: width of the kernel, in cosines.
         slope: what log Σσ² grows by where log n grows by one. A large slope lets the variances
             decide ranks: CSD adds Σσ² to every distance.
-        name: under which it is logged.
 
-    Call arguments:
-        images, captions: Gaussians, `(N, dim)` and `(M, dim)`.
-        matches: `(N, M)`. An image and a caption match where it is above 0, and two captions
-            where they match the same image. Matches do not count in n: the captions of one photo
-            say how alike its authors write. Items that match all captions are left out.
-
-    Output: a float32 scalar, unweighted.
+    Call arguments: Gaussians of images and captions; matches `(N, M)`, above 0 where they match.
+        Two captions match where they match the same image. Matches do not count in n: the captions
+        of one photo say how alike its authors write. Items that match all captions are left out.
 
     Raises:
         ValueError: if a side is no Gaussian, or the temperature or the slope is not above 0.
 
-    Relations: n is a kernel density of captions, up to a factor. 0 where log Σσ² is `slope · log n`
-        plus any constant on each side.
+    Relations: n is a kernel density of captions, up to a factor, by von Mises' and Fisher's kernel.
 
     Reference: none; measured beside PCME++'s pseudo-positives and ProLIP's inclusion in
-        docs/results/ambiguity.md. The kernel is von Mises and Fisher's.
+        docs/results/ambiguity.md.
     """
 
     reads = ("matches",)

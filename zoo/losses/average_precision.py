@@ -51,11 +51,7 @@ class SmoothAveragePrecision(MatrixLoss):
     positive contributes nothing.
 
     Args:
-        temperature: τ, in units of the logits.
-        name: of the loss.
-
-    Raises:
-        ValueError: as `MatrixLoss`, and if the temperature is not above 0.
+        temperature: τ > 0 (else a ValueError), in units of the logits.
 
     Relations: as τ → 0 it is one minus the mean average precision over the whole gallery. DAA's
         baseline, in place of `SemanticPrecision`.
@@ -96,25 +92,18 @@ class SemanticPrecision(MatrixLoss):
 
     ASP of a query is the mean over the gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)):
     how well the rank of item i by similarity, R(i, S), agrees with its rank by semantics, R(i, C).
-    Both ranks are made smooth, see `soft_ranks`. Every query ranks its own row (an
-    image) or column (a caption).
+    Both ranks are made smooth, see `soft_ranks`.
 
     Args:
-        temperature: τ of the ranks, in units of the logits. The released code has 0.01 for the
-            cosines of PCME's samples, 0.001 for SGRAF.
+        temperature: τ > 0 of the ranks (else a ValueError), in units of the logits. The released
+            code has 0.01 for the cosines of PCME's samples, 0.001 for SGRAF.
         semantic_temperature: τ of the ranks by semantics, in their units; None for the same, as in
             the paper.
-        name: of the loss.
 
-    Call arguments:
-        semantic_similarity: `(N, M)`, finite, in any unit; a constant for the gradient. DAA takes
-            the mean CIDEr of a caption with the positives of an image, `zoo.metrics.cider`.
-        logits: `(N, M)`.
+    Call arguments: semantic_similarity `(N, M)`, finite, in any unit, a constant for the gradient,
+        such as the mean CIDEr of a caption with an image's, `zoo.metrics.cider`; logits `(N, M)`.
 
     Output: a float32 scalar in [0, 1), 0 if both rank alike.
-
-    Raises:
-        ValueError: as `MatrixLoss`, and if a temperature is not above 0.
 
     Relations: as τ → 0 it is one minus the mean of both values of
         `zoo.metrics.average_semantic_precision`. With as many images as captions it is equation

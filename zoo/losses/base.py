@@ -56,16 +56,12 @@ class MatrixLoss(keras.losses.Loss):
     Wrong()(np.eye(2), np.ones((2, 2), "float32"))  # 0.5
     ```
 
-    Subclasses write `call(matches, logits)` and return the finished scalar. Keras' own reduction,
-    masks and scaling by the number of replicas are for losses of one value an item and are left
-    out: nothing is scaled here, and `DualEncoder` scales once.
+    Subclasses write `call(matches, logits)` and return the finished scalar, in float32. Keras' own
+    reduction, masks and scaling by the number of replicas are for losses of one value an item and
+    are left out: nothing is scaled here, and `DualEncoder` scales once.
 
-    Call arguments:
-        matches: `(N, M)` in [0, 1], how much image and caption match. Captions of one image, or of
-            images of one class, are all matches.
-        logits: `(N, M)` similarities, higher is better, any float dtype; computed in float32.
-
-    Output: a float32 scalar.
+    Call arguments: matches `(N, M)` in [0, 1], how much image and caption match, where captions of
+        one image, or images of one class, are all matches; logits `(N, M)`, higher is better.
 
     Raises:
         ValueError: if the shapes are not one `(N, M)`, or, outside of a traced function, if
@@ -141,7 +137,7 @@ def mean_over(values: Tensor, weights: Tensor) -> Tensor:
 
 
 class Auxiliary(keras.layers.Layer):
-    """Base of the auxiliary terms: two batches of embeddings in, one unweighted scalar out.
+    """Base of the auxiliary terms: two batches of embeddings in, one unweighted float32 scalar out.
 
     ```python
     class MeanLength(zoo.losses.Auxiliary):
@@ -152,21 +148,12 @@ class Auxiliary(keras.layers.Layer):
     MeanLength(0.1, "length")(points, points)  # unweighted: 1.0
     ```
 
-    `DualEncoder` multiplies by `weight`, adds to the loss and logs the scalar under `name`.
-    They are layers so that random state (`Uniformity` on samples) is saved with the model.
+    `DualEncoder` multiplies by `weight`, adds to the loss and logs the scalar under `name`. They
+    are layers so that random state (`Uniformity` on samples) is saved with the model.
 
-    Args:
-        weight: factor of the term in the loss.
-        name: under which the term is logged.
-
-    Call arguments:
-        images: N embeddings of images, a dict of tensors or what `encode_images` returned.
-        captions: M embeddings of captions, in the same form.
-
-    Output: a float32 scalar, whatever the global precision.
-
-    A term is also called with what it `reads` of the batch, by name: `"ids"`, the captions' token
-    ids `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.
+    Call arguments: N embeddings of images, M of captions, dicts of tensors or what `encode_images`
+        returned; and what the term `reads` of the batch, by name: `"ids"`, the captions' token ids
+        `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.
     """
 
     reads: tuple[str, ...] = ()

@@ -28,24 +28,16 @@ class Captioning(Auxiliary):
 
     Args:
         vocabulary_size: number of token ids, of which 0 is padding.
-        region_dim: channels of the regions.
-        word_dim: dimension of the decoder's own word vectors.
-        hidden_dim: dimension of its states.
-        weight: of the term; 1 in VSRN.
-        name: under which it is logged.
+        region_dim, word_dim, hidden_dim: channels of the regions, of the decoder's own word
+            vectors, and of its states.
+        weight, name: of `Auxiliary`; VSRN's weight is 1.
 
-    Call arguments:
-        images: an embedding with `"regions"` `(N, num_regions, region_dim)`; all-zero regions are
-            padding.
-        captions: an embedding; not read.
-        ids: int32 `(M, length)`, the captions' words.
-        matches: `(N, M)`, which image matches which caption. A caption of several images is told
-            of the one that matches most, the first of equals; a caption of none is left out.
+    Call arguments: images, an embedding with `"regions"` `(N, num_regions, region_dim)`, of which
+        all-zero ones are padding (else a ValueError); captions, not read; ids `(M, length)`;
+        matches `(N, M)`. A caption of several images is told of the one that matches most, the
+        first of equals; a caption of none is left out.
 
     Output: a float32 scalar, in nats: the mean over captions of the sum over their words.
-
-    Raises:
-        ValueError: if the image embedding has no regions.
 
     Reference: VSRN (Li et al., ICCV 2019), section 3.4; attention after the state: Luong et al.,
         EMNLP 2015.
@@ -96,15 +88,8 @@ class Captioning(Auxiliary):
         return self._crossentropy(regions, ids, told)
 
     def next_words(self, regions: Tensor, before: Tensor) -> Tensor:
-        """The decoder's logits of the next word at every place.
-
-        Args:
-            regions: `(M, num_regions, region_dim)`, of each caption's image.
-            before: int `(M, length)`, at each place the word before it; the first is padding.
-
-        Returns:
-            `(M, length, vocabulary_size)`.
-        """
+        """The decoder's logits of the next word at every place, `(M, length, words)`, of regions
+        `(M, num_regions, region_dim)` and the words before, `(M, length)`, padding first."""
         present = ops.any(ops.not_equal(regions, 0), axis=-1)
         start = self.start(masked_mean(regions, present))
         states = self.reader(self.words(before), initial_state=start)

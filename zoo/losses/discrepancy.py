@@ -18,9 +18,8 @@ def maximum_mean_discrepancy(
     """Squared MMD: mean k(x, x') + mean k(y, y') − 2 mean k(x, y), all pairs, itself included.
 
     Args:
-        images: points `(n, dim)`, or an embedding: its means, or all elements of its sets.
-        captions: `(m, dim)`, in the same form.
-        gamma: γ of the kernel.
+        images, captions: points `(n, dim)`, `(m, dim)`, or embeddings: means, or all elements.
+        gamma: γ > 0 of the kernel.
         squared: kernel exp(−γ‖x − y‖²) (Gaussian) if true, else exp(−γ‖x − y‖) (Laplacian).
 
     Returns:
@@ -59,7 +58,7 @@ def maximum_mean_discrepancy(
 
 @keras.saving.register_keras_serializable(package="halo")
 class MaximumMeanDiscrepancy(Auxiliary):
-    """Maximum mean discrepancy between all images and all captions of the batch.
+    """`maximum_mean_discrepancy` between all images and all captions of the batch.
 
     ```python
     points = {"mean": np.eye(4, dtype="float32")}
@@ -67,16 +66,8 @@ class MaximumMeanDiscrepancy(Auxiliary):
     ```
 
     Args:
-        weight: of the term; 0.01 in PVSE and DivE.
-        gamma: see `maximum_mean_discrepancy`.
-        squared: see `maximum_mean_discrepancy`.
-        name: under which it is logged.
-
-    Call arguments:
-        images: points, Gaussians (their means) or sets (their elements, padding left out).
-        captions: in the same form.
-
-    Output: a float32 scalar, unweighted.
+        weight, name: of `Auxiliary`; the weight is 0.01 in PVSE and DivE.
+        gamma, squared: see `maximum_mean_discrepancy`.
 
     Reference: PVSE (Song and Soleymani, CVPR 2019) equation 6; DivE (Kim et al., CVPR 2023)
         section 3.4.

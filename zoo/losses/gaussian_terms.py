@@ -23,11 +23,8 @@ def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
     zoo.losses.inclusion(narrow, wide) > zoo.losses.inclusion(wide, narrow)  # True
     ```
 
-    Args:
-        inner, outer: Gaussians, row i of one with row i of the other, `(batch, dim)`.
-
     Returns:
-        float32 `(batch,)` in nats a dimension.
+        float32 `(batch,)` in nats a dimension, of Gaussians `(batch, dim)`, row by row.
 
     Raises:
         ValueError: if they are no Gaussians, or not as many.
@@ -67,15 +64,8 @@ class Inclusion(Auxiliary):
     ```
 
     Args:
-        weight: of the term.
+        weight, name: of `Auxiliary`.
         scale: of the comparison; ProLIP takes 1000.
-        name: under which it is logged.
-
-    Call arguments:
-        images: Gaussians `(N, dim)`, which are to be included.
-        captions: Gaussians `(N, dim)`, which are to include them.
-
-    Output: a float32 scalar, unweighted.
 
     Raises:
         ValueError: if there are not as many images as captions, or the scale is not positive.
@@ -101,17 +91,8 @@ def mutual_likelihood(images: EmbeddingLike, captions: EmbeddingLike) -> Tensor:
 
     −½ mean_d [ log 2π + log(σ_v² + σ_t²) + (μ_v − μ_t)² / (σ_v² + σ_t²) ]
 
-    ```python
-    near = {"mean": np.zeros((1, 4)), "log_variance": np.zeros((1, 4))}
-    far = {"mean": np.ones((1, 4)), "log_variance": np.zeros((1, 4))}
-    zoo.losses.mutual_likelihood(near, near) > zoo.losses.mutual_likelihood(near, far)  # True
-    ```
-
-    Args:
-        images, captions: Gaussians, row i of one with row i of the other, `(batch, dim)`.
-
     Returns:
-        float32 `(batch,)` in nats a dimension.
+        float32 `(batch,)` in nats a dimension, of Gaussians `(batch, dim)`, row by row.
 
     Raises:
         ValueError: if they are no Gaussians, or not as many.
@@ -137,24 +118,12 @@ class MutualLikelihood(Auxiliary):
     It makes Σσ² of an image and of its caption add up to the squared distance that pairs like them
     have: an item whose matches lie far and wide is uncertain. Over frozen means that is all it does
     (`zoo.models.pfe`). Row i of the images belongs to row i of the captions, as in batches of
-    `image_caption_pairs` and `class_pairs`.
+    `image_caption_pairs` and `class_pairs`; else a ValueError.
 
     ```python
     points = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
     zoo.losses.MutualLikelihood()(points, points)
     ```
-
-    Args:
-        weight: of the term.
-        name: under which it is logged.
-
-    Call arguments:
-        images, captions: Gaussians `(N, dim)`.
-
-    Output: a float32 scalar, unweighted.
-
-    Raises:
-        ValueError: if there are not as many images as captions, or they are no Gaussians.
 
     Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019, equation 4.
     """
@@ -167,16 +136,8 @@ class MutualLikelihood(Auxiliary):
 
 
 def kl_to_standard_normal(embedding: EmbeddingLike) -> Tensor:
-    """KL(N(μ, σ²) ‖ N(0, I)) = ½ Σ_d (μ² + σ² − 1 − log σ²), in nats.
-
-    Args:
-        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`.
-
-    Returns:
-        float32 `(batch,)`, at least 0, summed over the dimensions.
-
-    Raises:
-        ValueError: if it is not a Gaussian.
+    """KL(N(μ, σ²) ‖ N(0, I)) = ½ Σ_d (μ² + σ² − 1 − log σ²) ≥ 0 in nats: float32 `(batch,)` of a
+    Gaussian `(batch, dim)`, else a ValueError.
 
     Relations: TFP's `kl_divergence` of the two distributions; the rate of the variational
         information bottleneck.
@@ -190,7 +151,7 @@ def kl_to_standard_normal(embedding: EmbeddingLike) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="halo")
 class KLRegularizer(Auxiliary):
-    """KL to N(0, I) of the images plus that of the captions.
+    """KL to N(0, I) of the images plus that of the captions, in nats.
 
     ```python
     gaussians = {name: np.zeros((4, 8), "float32") for name in ("mean", "log_variance")}
@@ -198,16 +159,10 @@ class KLRegularizer(Auxiliary):
     ```
 
     Args:
-        weight: β.
+        weight, name: of `Auxiliary`; the weight is β.
         reduction: over the items of each modality: `"mean"`, of KL divergences that are summed
             over dim; `"sum"`, PCME's, beside a loss that is a sum as well; `"mean_per_dimension"`,
             `"mean"` divided by dim, PCME++'s mean over items and dimensions.
-        name: under which it is logged.
-
-    Call arguments:
-        images, captions: Gaussians, `(N, dim)` and `(M, dim)`.
-
-    Output: a float32 scalar in nats, unweighted.
 
     Raises:
         ValueError: if `reduction` is another, or an embedding is not a Gaussian.

@@ -26,22 +26,18 @@ class MatchingCrossentropy(MatrixLoss):
             cross-entropy with the pseudo-positives of every image as matches and `columns` with
             those of every caption, see `with_pseudo_positives`. 0 leaves them out.
         reduction: `"mean"` (PCME++) or `"sum"` (PCME) over all pairs, of every part.
-        name: of the loss.
 
     Raises:
         ValueError: if `reduction` is another, or the weight is negative.
 
-    Relations:
-        - On `zoo.similarities.MatchProbability` with `reduction="sum"` it is PCME's soft
-          contrastive loss, −log p for matches and −log(1 − p) otherwise.
-        - On `zoo.similarities.ClosedFormSampledDistance` it is PCME++'s matching loss.
-        - Without pseudo-positives, `"sum"` is N · M times `"mean"`.
+    Relations: on `zoo.similarities.MatchProbability` with `"sum"` it is PCME's soft contrastive
+        loss, on `zoo.similarities.ClosedFormSampledDistance` PCME++'s matching loss.
 
     Reference: PCME (Chun et al., CVPR 2021) equation 4; PCME++ (Chun, ICLR 2024) equations 2, 3.
 
     Released code differs: both count every pair twice, once a direction. PCME++'s total, 2 · match
-    + α · (rows + columns) + β · VIB, is twice this loss plus β · VIB, so that its regularisers are
-    half as strong as figure A.1 prints them.
+        + α · (rows + columns) + β · VIB, is twice this loss plus β · VIB, so that its regularisers
+        are half as strong as figure A.1 prints them.
     """
 
     def __init__(
@@ -81,14 +77,8 @@ def with_pseudo_positives(matches: Tensor, logits: Tensor) -> Tensor:
     """The matches of every row, and what looks at least as similar as the row's own match.
 
     The match of row v is its largest label, the first of several. Every t' whose logit reaches
-    that of the match takes its label. Rows without a match stay as they are.
-
-    Args:
-        matches: `(N, M)` in [0, 1], float32.
-        logits: `(N, M)`, float32.
-
-    Returns:
-        `(N, M)` matches. For the pseudo-positives of the columns, transpose both and the result.
+    that of the match takes its label. Rows without a match stay as they are. Both matrices and the
+    result are `(N, M)` float32; for the pseudo-positives of the columns, transpose all three.
 
     Reference: PCME++ (Chun, ICLR 2024) section 2.3.
     """
@@ -110,14 +100,11 @@ class InfoNCE(MatrixLoss):
     Half the sum of both directions. Of one direction: the mean over its queries of
     −Σ_c m_c log softmax(logits)_c / Σ_c m_c, the mean over the query's positives, weighted by
     their labels. Positives stay in each other's denominators. A query without a positive
-    contributes nothing.
+    contributes nothing. The temperature is the scale of `zoo.similarities.Cosine`.
 
-    The temperature is the scale of the similarity, `zoo.similarities.Cosine`.
-
-    Relations:
-        - With one positive a query it is CLIP's loss.
-        - With several it is SupCon's "outside" form (Khosla et al., NeurIPS 2020, equation 2).
-        - With labels that sum to one (Mixup) it is the cross-entropy to the soft target.
+    Relations: with one positive a query it is CLIP's loss; with several SupCon's "outside" form
+        (Khosla et al., NeurIPS 2020, equation 2); with labels that sum to one (Mixup) the
+        cross-entropy to the soft target.
 
     Reference: van den Oord et al., 2018, equation 4; CLIP (Radford et al., ICML 2021) figure 3.
     """

@@ -31,22 +31,19 @@ class TripletRanking(MatrixLoss):
 
     Args:
         margin: α, in units of the similarity.
-        mining: which negatives of a query a positive pair (v, t) is compared with.
-            `"sum"`: all of them, a hinge each (VSE0).
-            `"hardest"`: the most similar one (VSE++).
-            `"semi_hard"`: the most similar of those that are less similar than t (FaceNet); if
-            none is, the least similar one, the usual fallback.
+        mining: which negatives of a query a positive pair (v, t) is compared with: `"sum"`, all of
+            them, a hinge each (VSE0); `"hardest"`, the most similar one (VSE++); `"semi_hard"`, the
+            most similar of those that are less similar than t (FaceNet), and if none is, the least
+            similar one, the usual fallback.
         reduction: `"sum"` over all hinges, or `"mean"`, the weighted mean over the hinges of each
             direction; either way both directions are added.
-        name: of the loss.
 
     Raises:
         ValueError: if `mining` or `reduction` is another.
 
-    Relations:
-        - With one negative a query all three minings are equal.
-        - `"sum"` and `"hardest"` with `reduction="sum"` on `zoo.similarities.Cosine` are the
-          losses of VSE0 and VSE++; with `"mean"` on `SmoothChamfer` DivE's.
+    Relations: with one negative a query all three minings are equal. `"sum"` and `"hardest"` with
+        `reduction="sum"` on `zoo.similarities.Cosine` are the losses of VSE0 and VSE++; with
+        `"mean"` on `SmoothChamfer` DivE's.
 
     Reference: VSE++ (Faghri et al., BMVC 2018) equations 5, 6; FaceNet (Schroff et al., CVPR 2015)
         section 3.2; DivE (Kim et al., CVPR 2023) section 3.4.
@@ -99,23 +96,13 @@ class AuxiliaryRanking(Auxiliary):
     ```
 
     Args:
-        loss: a `MatrixLoss`. It compares the batch's matches, or its `"semantic"` matrix if it is
-            no loss of labels.
-        weight: factor of the term in the loss.
+        loss: a `MatrixLoss`. It compares the batch's matches, or its `"semantic"` matrix, see
+            `zoo.data.records.semantics`, if it is no loss of labels.
+        weight, name: of `Auxiliary`; the name is None for that of the loss's class.
         num_samples: None ranks by the model's own logits. J ranks by the cosines of J samples of
             every Gaussian, each sample an item of its own, as DAA does with PCME: logits are then
             `(N · J, M · J)` in [−1, 1].
         seed: of the samples, an integer, or None for another draw each time it is built.
-        name: under which it is logged; None for that of the loss's class.
-
-    Call arguments:
-        images: embeddings, `(N, dim)` Gaussians where samples are drawn.
-        captions: M embeddings, in the same form.
-        logits: `(N, M)`, the model's own; not read where samples are drawn.
-        matches: `(N, M)` in [0, 1].
-        semantic: `(N, M)`, see `zoo.data.records.semantics`.
-
-    Output: a float32 scalar, unweighted.
 
     Raises:
         ValueError: if the batch has no `"semantic"` and the loss needs it, if samples of points or

@@ -12,16 +12,11 @@ from zoo.similarities.sampled import sample
 
 
 def uniformity(embedding: EmbeddingLike) -> Tensor:
-    """log mean over the pairs i < j of exp(−2‖x_i − x_j‖²).
-
-    Computed as a logsumexp, so it stays finite however far apart the points are. A single point
-    has no pair; its value is 0, that of points that coincide, with no gradient.
-
-    Args:
-        embedding: points `(n, dim)`, or an embedding with a mean.
+    """log mean over the pairs i < j of exp(−2‖x_i − x_j‖²), of points `(n, dim)` or means.
 
     Returns:
-        A float32 scalar, at most 0: 0 if all points coincide, lower the more they spread.
+        A float32 scalar, at most 0: 0 if all points coincide, or there is one, lower the more they
+        spread, and finite however far apart they are.
 
     Raises:
         ValueError: if sets are given, or the rank is not two.
@@ -47,7 +42,7 @@ def uniformity(embedding: EmbeddingLike) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="halo")
 class Uniformity(Auxiliary):
-    """Uniformity of all images and captions of the batch together.
+    """`uniformity` of all images and captions of the batch together.
 
     ```python
     points = {"mean": np.eye(4, dtype="float32")}
@@ -55,21 +50,14 @@ class Uniformity(Auxiliary):
     ```
 
     Args:
-        weight: λ.
+        weight, name: of `Auxiliary`; the weight is λ.
         num_samples: None for the means, or J to draw J samples of every Gaussian (PCME).
         seed: of the samples, an integer, or None for another draw each time it is built.
-        name: under which it is logged.
-
-    Call arguments:
-        images, captions: points or Gaussians, `(N, dim)` and `(M, dim)`.
-
-    Output: a float32 scalar, unweighted.
 
     Raises:
         ValueError: if sets are given, or points where samples are to be drawn.
 
-    Reference: PCME (Chun et al., CVPR 2021) appendix A.1, on the J samples of every item; its
-        equation is a plain sum, see `uniformity`.
+    Reference: PCME (Chun et al., CVPR 2021) appendix A.1, on the J samples of every item.
     """
 
     def __init__(
@@ -109,13 +97,10 @@ def diversity(slots: EmbeddingLike) -> Tensor:
     coincide, e⁻⁴ if they are orthogonal, e⁻⁸ if they are opposite.
 
     Args:
-        slots: sets `(batch, num_elements, dim)`; an embedding of sets may carry a `"mask"`.
+        slots: sets `(batch, num_elements, dim)`, perhaps with a `"mask"`; else a ValueError.
 
     Returns:
         A float32 scalar in [0, 1]: the mean over the items that have a pair, 0 if none has.
-
-    Raises:
-        ValueError: if these are not sets.
 
     Relations: the uniformity of Wang and Isola inside each set, before its logarithm.
 
@@ -138,16 +123,8 @@ def diversity(slots: EmbeddingLike) -> Tensor:
 
 
 def orthogonal_diversity(slots: EmbeddingLike) -> Tensor:
-    """Mean over items of ‖G − I‖ / K², G the cosines of the K slots of an item, Frobenius norm.
-
-    Args:
-        slots: sets `(batch, num_elements, dim)`; an embedding of sets may carry a `"mask"`.
-
-    Returns:
-        A float32 scalar in [0, 1): 0 if the slots of each item are orthogonal, or there is one.
-
-    Raises:
-        ValueError: if these are not sets.
+    """Mean over items of ‖G − I‖ / K², G the cosines of the K slots of an item, Frobenius norm: a
+    float32 scalar in [0, 1), 0 if the slots of each item are orthogonal; otherwise as `diversity`.
 
     Relations: `diversity` also rewards slots that are opposite.
 
@@ -164,30 +141,15 @@ def orthogonal_diversity(slots: EmbeddingLike) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="halo")
 class Diversity(Auxiliary):
-    """Diversity of the sets of the images plus that of the captions.
+    """`diversity` of the images' sets plus that of the captions': of their `"slots"`, taken
+    before they are normalised and joined by the global feature, else of their `"elements"`.
 
     ```python
     sets = {"elements": np.ones((4, 2, 8), "float32"), "slots": np.ones((4, 2, 8), "float32")}
     zoo.losses.Diversity()(sets, sets)
     ```
 
-    Reads `"slots"` of an embedding if it has them (DivE takes its slots before they are
-    normalised and joined by the global feature), else its `"elements"`.
-
-    Args:
-        weight: of the term; 0.01 in DivE.
-        name: under which it is logged.
-
-    Call arguments:
-        images: sets, `(N, K, dim)`.
-        captions: sets, `(M, L, dim)`.
-
-    Output: a float32 scalar, unweighted.
-
-    Raises:
-        ValueError: if the embeddings are not sets.
-
-    Reference: DivE (Kim et al., CVPR 2023) section 3.4.
+    Reference: DivE (Kim et al., CVPR 2023) section 3.4, with the weight 0.01.
     """
 
     def __init__(self, weight: float = 0.01, name: str = "diversity", **kwargs: Any):
@@ -199,25 +161,12 @@ class Diversity(Auxiliary):
 
 @keras.saving.register_keras_serializable(package="halo")
 class OrthogonalDiversity(Auxiliary):
-    """`orthogonal_diversity` of the images' slots plus that of the captions' (PVSE).
+    """As `Diversity`, of `orthogonal_diversity`; slots are the local parts of PIE-Net's embeddings.
 
     ```python
     sets = {"elements": np.ones((4, 2, 8), "float32"), "slots": np.ones((4, 2, 8), "float32")}
     zoo.losses.OrthogonalDiversity()(sets, sets)
     ```
-
-    Reads `"slots"` of an embedding if it has them (the local parts of PIE-Net's embeddings), else
-    its `"elements"`.
-
-    Args:
-        weight: of the term.
-        name: under which it is logged.
-
-    Call arguments:
-        images: sets, `(N, K, dim)`.
-        captions: sets, `(M, L, dim)`.
-
-    Output: a float32 scalar, unweighted.
 
     Reference: PVSE (Song and Soleymani, CVPR 2019), equation 7.
     """

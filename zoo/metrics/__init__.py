@@ -8,13 +8,12 @@ from zoo.metrics.annotations import (
 )
 from zoo.metrics.blocks import MeanSimilarity, PairwiseSimilarity
 from zoo.metrics.cider_factors import CiderFactors, cider_factors
-from zoo.metrics.cider_score import Cider, cider
+from zoo.metrics.cider_score import cider
 from zoo.metrics.coco import check_coco_ids, coco_benchmark
 from zoo.metrics.plausible_match import plausible_match_r_precision
 from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.relevance import LabelRelevance
 from zoo.metrics.retrieval import (
-    RecallAtK,
     chance,
     evaluate_retrieval,
     mean_average_precision_at_r,
@@ -37,14 +36,12 @@ from zoo.metrics.uncertainty import (
 
 __all__ = [
     "INFORMATIVE",
-    "Cider",
     "CiderFactors",
     "Estimate",
     "LabelRelevance",
     "MeanSimilarity",
     "PairwiseSimilarity",
     "QueryRanks",
-    "RecallAtK",
     "Verdict",
     "average_semantic_precision",
     "bootstrap",

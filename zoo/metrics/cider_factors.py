@@ -140,7 +140,7 @@ def cider_factors(
     Args:
         captions: M strings, words set apart by white space.
         group_of: `(M,)` the group of each, 0 … G − 1, every one of which occurs.
-        variant: `"cider"`, `"cider_d"` or `"tfidf"`, see `zoo.metrics.Cider`.
+        variant: `"cider"`, `"cider_d"` or `"tfidf"`, see `zoo.metrics.cider`.
         sigma: width of CIDEr-D's length penalty, in words.
         verbose: show a progress bar.
         document_of: `(M,)` the document of each, likewise, over which the document frequencies of

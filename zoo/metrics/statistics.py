@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from zoo.cli.bounds import RESAMPLES
+from zoo.embeddings import checks
 
 _TAIL = (1 - 0.95) / 2  # beyond each end of an interval
 _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled in more steps
@@ -167,31 +168,10 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
 
     Relations: `scipy.stats.spearmanr`, which warns about constant input.
     """
-    first, second = finite(first, "first"), finite(second, "second")
-    same_length(first, second, "first", "`second`")
+    first = checks.vector(first, "first")
+    second = checks.vector(second, "second", len(first))
     if len(first) < 2:
         raise ValueError(f"`first` must hold at least two numbers; received {len(first)}")
     if not np.ptp(first) or not np.ptp(second):
         return math.nan
     return float(stats.spearmanr(first, second).statistic)
-
-
-def finite(values, name):
-    """A float64 array `(queries,)`; a ValueError if the shape differs or a number is not finite."""
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"`{name}` must be one number a query; received shape {values.shape}")
-    if not np.isfinite(values).all():
-        position = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"`{name}` must be finite; received {values[position]} at position {position}"
-        )
-    return values
-
-
-def same_length(values, others, name, other_name):
-    """Raises a ValueError if two arrays differ in length."""
-    if len(values) != len(others):
-        raise ValueError(
-            f"`{name}` must be as long as {other_name}, {len(others)}; received {len(values)}"
-        )

@@ -6,15 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from zoo.embeddings import checks
 from zoo.metrics.ranks import QueryRanks, rank_queries
-from zoo.metrics.statistics import (
-    RESAMPLES,
-    Estimate,
-    bootstrap,
-    finite,
-    same_length,
-    spearman,
-)
+from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap, spearman
 
 
 def recall_by_uncertainty(
@@ -58,8 +52,7 @@ def recall_in_bins(
     """`recall_by_uncertainty` of queries that are ranked already (`rank_queries`)."""
     if bins != int(bins) or bins < 1:
         raise ValueError(f"`bins` must be a whole number of at least 1; received {bins}")
-    uncertainty = finite(uncertainty, "uncertainty")
-    same_length(uncertainty, ranks.num_positives, "uncertainty", "the rows of `similarity`")
+    uncertainty = checks.vector(uncertainty, "uncertainty", len(ranks.num_positives))
     hits = ranks.hits(k)
     ranks.mean(hits)  # raises where no query has a positive
     hits, uncertainty = hits[ranks.has_positive], uncertainty[ranks.has_positive]
@@ -113,10 +106,8 @@ def risk_coverage(uncertainty: ArrayLike, error: ArrayLike) -> dict[str, Any]:
 
     Reference: Geifman and El-Yaniv, "Selective classification for deep neural networks", 2017.
     """
-    uncertainty, error = finite(uncertainty, "uncertainty"), finite(error, "error")
-    same_length(uncertainty, error, "uncertainty", "`error`")
-    if not len(error):
-        raise ValueError("`error` must hold at least one query; received none")
+    error = checks.vector(error, "error")
+    uncertainty = checks.vector(uncertainty, "uncertainty", len(error))
     _, group, size = np.unique(uncertainty, return_inverse=True, return_counts=True)
     expected = (np.bincount(group, error) / size)[group][np.argsort(group, kind="stable")]
     risk = _running_mean(expected)
@@ -228,7 +219,7 @@ def uncertainty_verdict(
     Raises:
         ValueError: as `risk_coverage`.
     """
-    uncertainty, error = finite(uncertainty, "uncertainty"), finite(error, "error")
+    uncertainty, error = checks.vector(uncertainty, "uncertainty"), checks.vector(error, "error")
     gain = bootstrap(normalised_aurc, uncertainty, error, resamples=resamples, seed=seed)
     return Verdict(kind_of_gain(gain, least), gain)
 

@@ -269,10 +269,6 @@ class DualEncoder(keras.Model):
         )
         return self._view(self.tower("captions").of_arrays(ids, batch_size))
 
-    def encode_text(self, captions: Sequence[str] | Tensor, batch_size: int = 256) -> EmbeddingLike:
-        """`encode_captions`, as CLIP's users call it."""
-        return self.encode_captions(captions, batch_size)
-
     def _view(self, embedding):
         if "tokens" in embedding:
             return embedding

@@ -42,17 +42,15 @@ class Similarity(Layer):
         is_distance: whether the least value of `function` is the best. The greatest output of the
             layer is the best in any case.
         is_log_odds: whether the output is the log-odds of a match once it has been trained with
-            `zoo.losses.MatchingCrossentropy`. A model knows whether it has been, see
-            `zoo.models.DualEncoder.gives_match_probability`.
+            `zoo.losses.MatchingCrossentropy`, see `zoo.models.DualEncoder.gives_match_probability`.
         needs_model: whether the layer means nothing without trained weights, so that
             `zoo.similarities.get` cannot make one.
 
-    Call arguments:
-        images: N embeddings of images, a dict of tensors or what `encode_images` returned.
-        captions: M embeddings of captions, in the same form.
+    Call arguments: images and captions, N and M embeddings: dicts of tensors, or what
+        `encode_images` and `encode_captions` returned.
 
-    Output: `(N, M)` float32, higher is better. Always float32, whatever the global precision:
-        distances of near-identical points do not survive half precision.
+    Output: `(N, M)` float32, higher is better, whatever the global precision: distances of
+        near-identical points do not survive half precision.
 
     Raises:
         ValueError: when a class states an identifier that another class has.
@@ -101,11 +99,7 @@ class Similarity(Layer):
 
     @classmethod
     def for_ranking(cls, trained=None):
-        """A layer to rank by where the model was trained with another similarity.
-
-        Args:
-            trained: the model's own similarity, or None.
-        """
+        """A layer to rank by where the model was trained with another similarity, or with None."""
         return cls()
 
     @classmethod
@@ -114,11 +108,8 @@ class Similarity(Layer):
         return "elements" if cls.space and kind == SET else cls.space
 
     def scorer(self):
-        """The function from the space's values to this layer's output, as NumPy arrays.
-
-        Learned numbers are read once, since reading them takes as long as a search. None where the
-        space only finds candidates.
-        """
+        """The function from the space's values to this layer's output, as NumPy arrays; learned
+        numbers are read once. None where the space only finds candidates."""
         return None
 
 
@@ -209,15 +200,7 @@ class AverageSimilarity(Similarity):
     ```
 
     Args:
-        parts: similarity layers, at least one, of one unit.
-
-    Call arguments:
-        images, captions: what all of them take.
-
-    Output: `(N, M)` float32.
-
-    Raises:
-        ValueError: if there are no parts.
+        parts: similarity layers, at least one (else a ValueError), of one unit.
 
     Reference: SGRAF (Diao et al., AAAI 2021), section 4.2, of models that were trained apart.
     """

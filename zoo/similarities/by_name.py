@@ -18,8 +18,7 @@ def get(name, model=None):
             learned scale and shift.
 
     Raises:
-        ValueError: if the name is unknown, or the similarity is nothing without a model that was
-            trained with it.
+        ValueError: if the name is unknown, or needs a model that was trained with it.
     """
     similarity_class = get_class(name)
     own = getattr(model, "similarity", None)
@@ -54,14 +53,12 @@ def current_name(name):
 
 
 def names(which=lambda cls: True):
-    """The names under which `get` gives a similarity without a model, sorted.
+    """The names under which `get` gives a similarity without a model, sorted, of the classes for
+    which `which(class)` is true.
 
     ```python
     zoo.similarities.names(lambda cls: cls.is_log_odds)
     ```
-
-    Args:
-        which: function from a class to whether to name it.
     """
     known = REGISTERED.items()
     return tuple(sorted(name for name, cls in known if not cls.needs_model and which(cls)))

@@ -81,18 +81,13 @@ class CrossAttention(Similarity):
         similarity_dim: channels of an alignment.
         sharpness: λ of the attention.
 
-    Call arguments:
-        images: token sequences of N images, `{"tokens", "mask", "pooled"}`, see `zoo.embeddings`.
-        captions: M embeddings, in the same form.
+    Call arguments: token sequences of N images and M captions, see `zoo.embeddings`.
 
     Output: `(N, M)` float32 in (0, 1): the sigmoid of a linear map. Padding changes nothing.
+        Raises ValueError if the embeddings are no token sequences, or of another `dim`.
 
     Pairs are compared for a block of captions at a time, so that memory is bounded by that of the
-    alignments in training, where the rest is computed again for the gradient, and of one block
-    otherwise.
-
-    Raises:
-        ValueError: if the embeddings are no token sequences, or of another `dim`.
+    alignments in training, where the rest is computed again, and of one block otherwise.
     """
 
     embeddings = (TOKENS,)
@@ -172,12 +167,8 @@ class SimilarityReasoning(CrossAttention):
     """SGR: the alignments are a graph, and some steps of it gather them in the pair's.
 
     ```python
-    tokens = {
-        "tokens": keras.random.normal((2, 5, 8)),
-        "mask": keras.ops.ones((2, 5), "bool"),
-        "pooled": keras.random.normal((2, 8)),
-    }
-    zoo.similarities.SimilarityReasoning(dim=8, similarity_dim=4)(tokens, tokens)  # (2, 2)
+    embedding = {"tokens": np.ones((2, 5, 8)), "mask": np.ones((2, 5)), "pooled": np.ones((2, 8))}
+    zoo.similarities.SimilarityReasoning(dim=8, similarity_dim=4)(embedding, embedding)  # (2, 2)
     ```
 
     Args:
@@ -209,19 +200,14 @@ class SimilarityFiltration(CrossAttention):
     """SAF: the mean of the alignments by gates that keep what matters and suppress the rest.
 
     ```python
-    tokens = {
-        "tokens": keras.random.normal((2, 5, 8)),
-        "mask": keras.ops.ones((2, 5), "bool"),
-        "pooled": keras.random.normal((2, 8)),
-    }
-    zoo.similarities.SimilarityFiltration(dim=8, similarity_dim=4)(tokens, tokens)  # (2, 2)
+    embedding = {"tokens": np.ones((2, 5, 8)), "mask": np.ones((2, 5)), "pooled": np.ones((2, 8))}
+    zoo.similarities.SimilarityFiltration(dim=8, similarity_dim=4)(embedding, embedding)  # (2, 2)
     ```
 
     Args:
         dim, similarity_dim, sharpness: of `CrossAttention`, as are call arguments and output.
 
-    Reference: SGRAF (Diao et al., "Similarity Reasoning and Filtration for Image-Text Matching",
-        AAAI 2021), section 3.3.
+    Reference: SGRAF (Diao et al., AAAI 2021), section 3.3.
 
     Released code differs: it normalises the gates of each caption of a batch apart.
     """

@@ -12,12 +12,9 @@ from zoo.similarities.summed_variance import SummedVarianceTerms
 
 
 def kl_divergence(images, captions):
-    """KL(image ‖ caption) of diagonal Gaussians, in nats.
+    """KL(image ‖ caption) of diagonal Gaussians, N and M of one dimension dim, in nats.
 
     ½ Σ_d [ log σ_t² − log σ_v² + (σ_v² + (μ_v − μ_t)²) / σ_t² − 1 ]
-
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0. The absolute error is a few float32 roundings of
@@ -26,9 +23,7 @@ def kl_divergence(images, captions):
     Raises:
         ValueError: if one side is not a Gaussian or the dimensions differ.
 
-    Relations: `reverse_kl_divergence` swaps the roles, `min_kl_divergence` takes the lesser of
-        both, `jeffreys_divergence` their mean. With equal variances it is the Mahalanobis
-        distance, squared and halved.
+    Relations: with equal variances it is the Mahalanobis distance, squared and halved.
 
     Reference: Pishdad et al., 2022, section 3. PCME (Chun et al., CVPR 2021), table E.1.
         Released code differs: PCME's `kl` has the sign of the log term reversed.
@@ -44,39 +39,18 @@ def reverse_kl_divergence(images, captions):
 
 
 def min_kl_divergence(images, captions):
-    """min(KL(image ‖ caption), KL(caption ‖ image)) in nats, pair by pair.
-
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
-
-    Returns:
-        `(N, M)` float32 ≥ 0, symmetric in its arguments.
-
-    Raises:
-        ValueError: if one side is not a Gaussian or the dimensions differ.
-
-    Reference: Pishdad et al., 2022, section 3.
-    """
+    """min(KL(image ‖ caption), KL(caption ‖ image)) in nats, pair by pair: symmetric, otherwise as
+    `kl_divergence`. Reference: Pishdad et al., 2022, section 3."""
     images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     lesser = ops.minimum(_kl(images, captions), ops.transpose(_kl(captions, images)))
     return ops.maximum(lesser, 0.0)
 
 
 def jeffreys_divergence(images, captions):
-    """½ KL(image ‖ caption) + ½ KL(caption ‖ image), in nats.
+    """½ KL(image ‖ caption) + ½ KL(caption ‖ image): symmetric, otherwise as `kl_divergence`.
 
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
-
-    Returns:
-        `(N, M)` float32 ≥ 0, symmetric in its arguments.
-
-    Raises:
-        ValueError: if one side is not a Gaussian or the dimensions differ.
-
-    Relations: PCME's table E.1 calls it "JS"; it is not the Jensen–Shannon divergence.
-
-    Reference: PCME (Chun et al., CVPR 2021), table E.1.
+    Reference: PCME (Chun et al., CVPR 2021), table E.1, where "JS" is this, not the Jensen–Shannon
+        divergence.
     """
     images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     both = _kl(images, captions) + ops.transpose(_kl(captions, images))
@@ -151,20 +125,12 @@ class JeffreysDivergence(_Divergence):
 
 
 def log_expected_likelihood(images, captions):
-    """log ∫ p(z) q(z) dz, the log of the expected likelihood kernel.
+    """log ∫ p(z) q(z) dz in nats, the log of the expected likelihood kernel; arguments, shape and
+    errors as of `kl_divergence`.
 
     −½ Σ_d [ log 2π + log(σ_v² + σ_t²) + (μ_v − μ_t)² / (σ_v² + σ_t²) ]
 
     Computed in blocks, as it is no matrix product: see `SummedVarianceTerms`.
-
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
-
-    Returns:
-        `(N, M)` float32, in nats.
-
-    Raises:
-        ValueError: if one side is not a Gaussian or the dimensions differ.
 
     Relations: symmetric; the log density of μ_v − μ_t under N(0, Σ_v + Σ_t).
 
@@ -178,24 +144,13 @@ def log_expected_likelihood(images, captions):
 
 
 def bhattacharyya_distance(images, captions):
-    """−log ∫ √(p(z) q(z)) dz of diagonal Gaussians.
+    """−log ∫ √(p(z) q(z)) dz ≥ 0 in nats; arguments, shape and errors as of `kl_divergence`.
 
     ¼ Σ_d (μ_v − μ_t)² / (σ_v² + σ_t²) + ½ Σ_d log( (σ_v² + σ_t²) / (2 σ_v σ_t) )
 
-    Computed in blocks, as it is no matrix product: see `SummedVarianceTerms`.
-
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
-
-    Returns:
-        `(N, M)` float32 ≥ 0, in nats.
-
-    Raises:
-        ValueError: if one side is not a Gaussian or the dimensions differ.
-
     Relations: symmetric. With equal variances, a quarter of the Jeffreys divergence.
 
-    Reference: Jebara and Kondor, COLT 2003; PCME (Chun et al., CVPR 2021), table E.1.
+    Reference: as of `log_expected_likelihood`, and computed in blocks likewise.
     """
     images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
     terms = SummedVarianceTerms(quadratic=0.25, log=0.5)(*images, *captions)

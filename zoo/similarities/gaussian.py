@@ -19,10 +19,7 @@ from zoo.similarities.base import ScaledSimilarity, Similarity, root, unchanged
 def closed_form_sampled_distance(images, captions):
     """CSD: the expected squared distance of one draw of each, E‖Z_v − Z_t‖².
 
-    ‖μ_v − μ_t‖² + Σ_d σ_v² + Σ_d σ_t²
-
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
+    ‖μ_v − μ_t‖² + Σ_d σ_v² + Σ_d σ_t² of Gaussians, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 ≥ 0, in squared units of the space.
@@ -44,13 +41,9 @@ def closed_form_sampled_distance(images, captions):
 def wasserstein_2(images, captions, squared=False):
     """The 2-Wasserstein distance of diagonal Gaussians, √(‖μ_v − μ_t‖² + ‖σ_v − σ_t‖²).
 
-    Args:
-        images, captions: Gaussians, N and M of one dimension dim.
-        squared: whether to leave the root out.
-
     Returns:
-        `(N, M)` float32 ≥ 0, in units of the space (or their squares). The gradient of the root is
-        zero, not infinite, where the distance is zero.
+        `(N, M)` float32 ≥ 0, in units of the space, or where `squared` in their squares. The
+        gradient of the root is zero, not infinite, where the distance is zero.
 
     Raises:
         ValueError: if one side is not a Gaussian or the dimensions differ.
@@ -73,7 +66,7 @@ def wasserstein_2(images, captions, squared=False):
 
 @keras.saving.register_keras_serializable(package="halo")
 class ClosedFormSampledDistance(ScaledSimilarity):
-    """Matching logits −scale · CSD + shift, both learned (PCME++).
+    """Matching logits −scale · CSD + shift, both learned (PCME++), of Gaussians.
 
     ```python
     gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
@@ -83,12 +76,7 @@ class ClosedFormSampledDistance(ScaledSimilarity):
     Args:
         scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
 
-    Call arguments:
-        images, captions: Gaussians, N and M of one dimension dim.
-
     Output: `(N, M)` float32 logits; their sigmoid is the matching probability.
-
-    Relations: with σ → 0 it is −scale · squared Euclidean distance + shift.
 
     Reference: Chun, ICLR 2024, equation 2, which initialises both at 5. Start log σ² at a negative
         bias: at 0 and dim = 1024 the initial logits are near −10⁴.
@@ -111,20 +99,12 @@ class ClosedFormSampledDistance(ScaledSimilarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class Wasserstein2(Similarity):
-    """−W2, the negative 2-Wasserstein distance (Gaussian VSE++ and VSRN).
+    """−W2, the negative 2-Wasserstein distance (Gaussian VSE++ and VSRN), or −W2² where `squared`.
 
     ```python
     gaussian = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
-    zoo.similarities.Wasserstein2()(gaussian, gaussian)  # (2, 2)
+    zoo.similarities.Wasserstein2()(gaussian, gaussian)  # (2, 2), at most 0
     ```
-
-    Args:
-        squared: whether to leave the root out, −W2².
-
-    Call arguments:
-        images, captions: Gaussians, N and M of one dimension dim.
-
-    Output: `(N, M)` float32 ≤ 0.
 
     Reference: Pishdad et al., 2022, section 3.
     """
@@ -160,14 +140,7 @@ class SquaredWasserstein2(ScaledSimilarity):
     ```
 
     Args:
-        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
-
-    Call arguments:
-        images, captions: Gaussians, N and M of one dimension dim.
-
-    Output: `(N, M)` float32 logits.
-
-    Relations: ranks as `Wasserstein2` does.
+        scale, shift: as of `ClosedFormSampledDistance`.
 
     Reference: PCME++ (Chun, ICLR 2024), section 2.3 and the row "Wasserstein" of table 4.
     """
@@ -195,12 +168,7 @@ class SquaredEuclidean(ScaledSimilarity):
     ```
 
     Args:
-        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
-
-    Call arguments:
-        images, captions: points or Gaussians (their means), N and M of one dimension dim.
-
-    Output: `(N, M)` float32 logits.
+        scale, shift: as of `ClosedFormSampledDistance`.
 
     Relations: `ClosedFormSampledDistance` with σ → 0; on unit vectors a cosine with learned scale
         and shift, as SigLIP's.
@@ -231,12 +199,7 @@ class EuclideanDistance(ScaledSimilarity):
     ```
 
     Args:
-        scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
-
-    Call arguments:
-        images, captions: points or Gaussians (their means), N and M of one dimension dim.
-
-    Output: `(N, M)` float32 logits.
+        scale, shift: as of `ClosedFormSampledDistance`.
 
     Relations: `MatchProbability` with σ → 0; on unit vectors it ranks as `Cosine`.
 

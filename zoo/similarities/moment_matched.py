@@ -33,15 +33,11 @@ def moment_matched_match_probability(images, captions, scale, shift):
     over which nine Gauss–Hermite points integrate.
 
     Args:
-        images, captions: Gaussians, N and M of one dimension dim.
-        scale: a > 0, in 1 / units of the space.
-        shift: b.
+        images, captions: Gaussians, N and M of one dimension dim; else a ValueError.
+        scale, shift: a > 0, in 1 / units of the space, and b.
 
     Returns:
         `(N, M)` float32 in [0, 1].
-
-    Raises:
-        ValueError: if one side is not a Gaussian or the dimensions differ.
 
     Relations: what `match_probability` converges to as J grows, up to an error of 1e-3 and less
         from some ten dimensions on (`python -m benchmarks moment_matching`). In two dimensions,

@@ -11,11 +11,7 @@ from zoo.similarities.base import Bounded, Similarity, unchanged
 
 
 def cosine(images, captions):
-    """Cosine of every pair of points.
-
-    Args:
-        images, captions: points (or Gaussians, of which the mean is taken), N and M of one
-            dimension dim.
+    """Cosine of every pair of points, or of Gaussians' means, N and M of one dimension dim.
 
     Returns:
         `(N, M)` float32 in [−1, 1]. A zero vector has cosine 0 with everything.
@@ -45,13 +41,8 @@ class Cosine(Similarity):
         learn_scale: whether log scale is a trained weight, as in CLIP.
         max_scale: the learned scale is clipped to it after every step; CLIP takes 100.
 
-    Call arguments:
-        images, captions: points or Gaussians (their means), N and M of one dimension dim.
-
-    Output: `(N, M)` float32 in [−scale, scale].
-
-    Raises:
-        ValueError: if the scale is not positive or, when learned, above `max_scale`.
+    Output: `(N, M)` float32 in [−scale, scale]. Raises ValueError if the scale is not positive or,
+        when learned, above `max_scale`.
 
     Relations: `MaximumPair` with one element a side.
 
@@ -107,16 +98,7 @@ class CosineLogit(Similarity):
     ```
 
     Args:
-        scale: initial factor, > 0.
-        shift: initial summand.
-
-    Call arguments:
-        images, captions: points, N and M of one dimension dim.
-
-    Output: `(N, M)` float32.
-
-    Raises:
-        ValueError: if the scale is not positive.
+        scale, shift: initial factor, > 0 (else a ValueError), and summand.
 
     Relations: ranks as `Cosine`. CSD with Σσ² = 0 is 2 − 2 · cosine of unit vectors, so PCME++'s
         −a · CSD + b is this with the scale 2a and the shift b − 2a.

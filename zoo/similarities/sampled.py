@@ -23,13 +23,8 @@ METHODS = ("sampled", "moment_matched")
 
 
 def sample(embedding, num_samples, seed=None):
-    """Draws z = μ + σ·ε from every Gaussian, ε ~ N(0, I): `(batch, num_samples, dim)` float32.
-
-    Args:
-        embedding: Gaussians, `(batch, dim)`.
-        num_samples: draws from each.
-        seed: as in Keras, an int or a `keras.random.SeedGenerator`.
-    """
+    """Draws z = μ + σ·ε from Gaussians `(batch, dim)`, ε ~ N(0, I): `(batch, num_samples, dim)`
+    float32. The seed is Keras', an int or a `keras.random.SeedGenerator`."""
     mean, log_variance = gaussian(embedding)
     shape = (ops.shape(mean)[0], num_samples, mean.shape[-1])
     return reparameterize(mean, log_variance, keras.random.normal(shape, seed=seed))
@@ -47,10 +42,8 @@ def match_probability(images, captions, scale, shift):
     Mean over the J × J' pairs of samples of sigmoid(−scale · ‖z_v − z_t‖₂ + shift).
 
     Args:
-        images: samples `(N, J, dim)` (or a set with an optional mask).
-        captions: samples `(M, J', dim)`.
-        scale: a > 0, in 1 / units of the space.
-        shift: b.
+        images, captions: samples `(N, J, dim)`, `(M, J', dim)`, or sets with an optional mask.
+        scale, shift: a > 0, in 1 / units of the space, and b.
 
     Returns:
         `(N, M)` float32 in [0, 1].
@@ -68,17 +61,8 @@ def match_probability(images, captions, scale, shift):
 
 
 def average_l2(images, captions):
-    """Mean over the J × J' pairs of samples of ‖z_v − z_t‖₂.
-
-    Args:
-        images: samples `(N, J, dim)` (or a set with an optional mask).
-        captions: samples `(M, J', dim)`.
-
-    Returns:
-        `(N, M)` float32 ≥ 0, in units of the space.
-
-    Raises:
-        ValueError: if one side has not rank three or the dimensions differ.
+    """Mean over the J × J' pairs of samples of ‖z_v − z_t‖₂: `(N, M)` float32 ≥ 0, in units of the
+    space; arguments and errors as of `match_probability`.
 
     Reference: PCME (Chun et al., CVPR 2021), table E.1.
     """
@@ -100,16 +84,12 @@ def sampled_logit(images, captions, scale, shift):
 
 
 class SampledSimilarity(Similarity):
-    """Base of the similarities that look at `num_samples` draws of every Gaussian.
+    """Base of the similarities that look at `num_samples` (J) draws of every Gaussian.
 
     In training every item draws its own noise. In inference the noise is two constant tables
     `(num_samples, dim)`, one for images and one for captions, that follow from the seed alone: all
     items share them, so a query alone gets the row that it gets in a batch, and a matrix computed
     in blocks is the matrix computed at once.
-
-    Args:
-        num_samples: J, draws per item.
-        seed: int; of the training noise and of the tables.
     """
 
     def __init__(self, num_samples=7, seed=0, **kwargs):
@@ -147,24 +127,18 @@ class MatchProbability(SampledSimilarity):
     ```
 
     Args:
-        scale: initial value of the learned scale a > 0. See `Bounded` on how it stays positive.
-            The default is the paper's for CUB; for COCO it has 30.
-        shift: initial value of the learned shift b, likewise.
+        scale, shift: initial values of the learned a > 0, see `Bounded` on how it stays so, and b.
+            The defaults are the paper's for CUB; for COCO it has 30.
         num_samples: J, draws per item.
         seed: int; of the training noise and of the tables.
         method: `"sampled"`, or `"moment_matched"`, which replaces the samples by a nine-point
             quadrature (`moment_matched_match_probability`): deterministic, closer and cheaper.
 
-    Call arguments:
-        images: Gaussians, N of dimension dim; with `"sampled"` also sets, whose elements are then
-            taken for the samples.
-        captions: M embeddings, in the same form.
-        training: whether to draw fresh noise.
+    Call arguments: Gaussians of N images and M captions; with `"sampled"` also sets, whose elements
+        are then taken for the samples; training, whether to draw fresh noise.
 
-    Output: `(N, M)` float32 logits; their sigmoid is the match probability.
-
-    Raises:
-        ValueError: if an argument is out of range, one side is a point, or the dimensions differ.
+    Output: `(N, M)` float32 logits; their sigmoid is the match probability. Raises ValueError if an
+        argument is out of range, one side is a point, or the dimensions differ.
 
     Relations: `MatchingCrossentropy` on this logit is PCME's loss. With σ → 0 it is
         −scale · ‖μ_v − μ_t‖₂ + shift.
@@ -210,12 +184,7 @@ class AverageL2(SampledSimilarity):
     ```
 
     Args:
-        num_samples: J, draws per item.
-        seed: int; of the training noise and of the tables, see `SampledSimilarity`.
-
-    Call arguments: as `MatchProbability` with `"sampled"`.
-
-    Output: `(N, M)` float32 ≤ 0.
+        num_samples, seed: of `MatchProbability`, as are call arguments.
 
     Reference: PCME (Chun et al., CVPR 2021), table E.1.
     """

@@ -32,18 +32,10 @@ def maximum_pair(images, captions):
 
 
 def chamfer(images, captions):
-    """Mean of every element's best cosine with the other set, both directions averaged.
+    """Mean of every element's best cosine with the other set, both directions averaged; arguments,
+    shape and errors as of `maximum_pair`.
 
     1/(2|S₁|) Σ_x max_y c(x, y) + 1/(2|S₂|) Σ_y max_x c(x, y)
-
-    Args:
-        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
-
-    Returns:
-        `(N, M)` float32 in [−1, 1].
-
-    Raises:
-        ValueError: if one side is not a set, the dimensions differ or a mask does not fit.
 
     Relations: with K = L = 1 it is `cosine`; the limit of `smooth_chamfer` for α → ∞.
 
@@ -58,19 +50,10 @@ def chamfer(images, captions):
 
 
 def smooth_chamfer(images, captions, alpha=16.0):
-    """Chamfer with a log-sum-exp for the maximum, so that every pair of elements gets a gradient.
+    """Chamfer with a log-sum-exp for the maximum, so that every pair of elements gets a gradient;
+    arguments, shape and errors as of `maximum_pair`, and α > 0, the sharpness.
 
     1/(2α|S₁|) Σ_x log Σ_y e^{α c(x, y)} + 1/(2α|S₂|) Σ_y log Σ_x e^{α c(x, y)}
-
-    Args:
-        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
-        alpha: α > 0, the sharpness.
-
-    Returns:
-        `(N, M)` float32, in [−1, 1 + (log K + log L) / 2α].
-
-    Raises:
-        ValueError: if one side is not a set, the dimensions differ, a mask does not fit or α ≤ 0.
 
     Relations: `chamfer` as α → ∞, above it by at most (log K + log L) / 2α.
 
@@ -136,21 +119,13 @@ class Chamfer(Similarity):
 
 @keras.saving.register_keras_serializable(package="halo")
 class SmoothChamfer(Similarity):
-    """Smooth-Chamfer similarity of two sets; see `smooth_chamfer` (DivE).
+    """Smooth-Chamfer similarity of two sets, of sharpness α > 0; see `smooth_chamfer` (DivE).
 
     ```python
     images = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one set of two
     captions = np.array([[[0.6, 0.8]]])  # one set of one
     zoo.similarities.SmoothChamfer(alpha=16.0)(images, captions)  # (1, 1)
     ```
-
-    Args:
-        alpha: α > 0, the sharpness.
-
-    Call arguments:
-        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
-
-    Output: `(N, M)` float32.
     """
 
     identifier = "smooth_chamfer"
@@ -181,17 +156,9 @@ class SetMatchProbability(Similarity):
     ```
 
     Args:
-        scale: initial value of the learned α > 0.
-        shift: initial value of the learned β.
-
-    Call arguments:
-        images, captions: sets `(N, K, dim)` and `(M, L, dim)`, optionally with a mask.
+        scale, shift: initial values of the learned α > 0 (else a ValueError) and β.
 
     Output: `(N, M)` float32 in [0, 1]; 0 for a set without a valid element.
-
-    Raises:
-        ValueError: if one side is not a set, the dimensions differ, a mask does not fit or the
-            scale is not positive.
 
     Relations: `MatchProbability` is PCME's, of the distances between samples; on unit vectors the
         squared distance is 2 − 2 cos.
