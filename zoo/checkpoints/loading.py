@@ -88,17 +88,12 @@ def from_checkpoint(
 
 
 def family_of(path: str | os.PathLike) -> str | None:
-    """The family of a published checkpoint, by the names of its arrays.
+    """The family of a published checkpoint, by the names of its arrays, one of `from_checkpoint`'s;
+    None if it is no such file or folder.
 
     ```python
     zoo.checkpoints.family_of("ProLIP-ViT-B-16-DC-1B-12_8B/")  # "prolip"
     ```
-
-    Args:
-        path: as of `from_checkpoint`. Only names are read, of a `.pth` file all.
-
-    Returns:
-        One of `from_checkpoint`'s families; None if it is no such file or folder.
 
     Raises:
         InputError: if the file is damaged, or holds code.

@@ -44,16 +44,12 @@ _UNCERTAINTIES = {GAUSSIAN: GAUSSIAN_UNCERTAINTIES, SET: SET_UNCERTAINTIES}
 
 
 def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding:
-    """The dict of tensors behind whatever `encode_images` or `encode_captions` returned.
-
-    Args:
-        embedding: a dict as above (returned as it is), a TFP distribution with a diagonal
-            covariance, a `(batch, dim)` array of points or a `(batch, num_elements, dim)` array
-            of set elements. Lists of numbers are taken as arrays.
-        name: what to call it in an error.
+    """The dict of tensors behind whatever `encode_images` or `encode_captions` returned: a dict as
+    above (returned as it is), a TFP distribution with a diagonal covariance, a `(batch, dim)` array
+    of points or a `(batch, num_elements, dim)` array of set elements, or lists of numbers.
 
     Raises:
-        ValueError: if it is none of these.
+        ValueError: if it is none of these; it is called `name`.
     """
     if isinstance(embedding, dict):
         if {"mean", "elements", "tokens"} & embedding.keys():
@@ -80,11 +76,8 @@ def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding
 
 
 def gaussian(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor]:
-    """`(mean, log_variance)` of a Gaussian, float32, both `(batch, dim)`.
-
-    Raises:
-        ValueError: if it has no `log_variance`, or the two shapes differ.
-    """
+    """`(mean, log_variance)` of a Gaussian, float32, both `(batch, dim)`. Raises ValueError if it
+    has no `log_variance`, or the two shapes differ."""
     embedding = as_embedding(embedding, name)
     if "mean" not in embedding or "log_variance" not in embedding:
         raise ValueError(
@@ -101,11 +94,8 @@ def gaussian(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor,
 
 
 def points(embedding: EmbeddingLike, name: str = "embedding") -> Tensor:
-    """The means of points or Gaussians, float32 `(batch, dim)`.
-
-    Raises:
-        ValueError: if a set was given, or the rank is not two.
-    """
+    """The means of points or Gaussians, float32 `(batch, dim)`. Raises ValueError if a set was
+    given, or the rank is not two."""
     embedding = as_embedding(embedding, name)
     if "mean" not in embedding:
         raise ValueError(f"`{name}` must be points (batch, dim); received {kind(embedding)}")
@@ -116,11 +106,8 @@ def points(embedding: EmbeddingLike, name: str = "embedding") -> Tensor:
 
 
 def elements(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor | None]:
-    """`(elements, mask)` of sets: float32 `(batch, num_elements, dim)` and bool or None.
-
-    Raises:
-        ValueError: if points or Gaussians were given, or the rank is not three.
-    """
+    """`(elements, mask)` of sets: float32 `(batch, num_elements, dim)` and bool or None. Raises
+    ValueError if points or Gaussians were given, or the rank is not three."""
     embedding = as_embedding(embedding, name)
     if "elements" not in embedding:
         raise ValueError(
@@ -135,11 +122,8 @@ def elements(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor,
 
 
 def tokens(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor, Tensor]:
-    """`(tokens, mask, pooled)` of token sequences: float32, bool, float32.
-
-    Raises:
-        ValueError: if something else was given, or a part is missing.
-    """
+    """`(tokens, mask, pooled)` of token sequences: float32, bool, float32. Raises ValueError if
+    something else was given, or a part is missing."""
     embedding = as_embedding(embedding, name)
     if not {"tokens", "mask", "pooled"} <= embedding.keys():
         what = f"{kind(embedding)} with {sorted(embedding)}"
@@ -172,18 +156,11 @@ def measure_of(embedding: EmbeddingLike, measure: str | None = None) -> str | No
 
 
 def distribution(embedding: EmbeddingLike) -> Any:
-    """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32.
+    """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32, of batch shape
+    `(batch,)` and event shape `(dim,)`. Raises ValueError if the embedding is no Gaussian.
 
-    Args:
-        embedding: a Gaussian, `{"mean": (batch, dim), "log_variance": (batch, dim)}`.
-
-    Returns:
-        A distribution with batch shape `(batch,)` and event shape `(dim,)`. `.mean()`,
-        `.variance()`, `.sample(n)`, `.log_prob(z)`, `.kl_divergence(other)` and `.entropy()` are
-        TFP's. Do not broadcast it over pairs: `zoo.similarities` does that by matrix products.
-
-    Raises:
-        ValueError: if the embedding is no Gaussian.
+    `.mean()`, `.variance()`, `.sample(n)`, `.log_prob(z)`, `.kl_divergence(other)` and `.entropy()`
+    are TFP's. Do not broadcast it over pairs: `zoo.similarities` does that by matrix products.
     """
     import tensorflow_probability as tfp  # here, so that the zoo also imports on another backend
 
@@ -194,7 +171,7 @@ def distribution(embedding: EmbeddingLike) -> Any:
 
 
 def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
-    """One number an item: how unsure the embedding is. Higher is less sure.
+    """One number an item, float32 `(batch,)`: how unsure the embedding is. Higher is less sure.
 
     | measure | of | value |
     |---|---|---|
@@ -206,9 +183,6 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
     Args:
         embedding: a Gaussian or a set; points have no uncertainty.
         measure: one of the above, or None for the first that applies.
-
-    Returns:
-        A float32 tensor `(batch,)`.
 
     Raises:
         ValueError: if the measure is unknown or does not apply to this kind of embedding.
@@ -238,18 +212,8 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
 
 
 def log_uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
-    """The natural logarithm of `uncertainty`, which `"log_det"` already is: for calibrations.
-
-    Args:
-        embedding, measure: as of `uncertainty`.
-
-    Returns:
-        A float32 tensor `(batch,)`, not below log 1e-12, which the variance of a set of equal
-        elements would be.
-
-    Raises:
-        ValueError: as `uncertainty`.
-    """
+    """The natural logarithm of `uncertainty`, which `"log_det"` already is, `(batch,)`: for
+    calibrations. Not below log 1e-12, which the variance of a set of equal elements would be."""
     values = uncertainty(embedding, measure)
     if is_logarithm(embedding, measure):
         return values
@@ -262,17 +226,8 @@ def is_logarithm(embedding: EmbeddingLike, measure: str | None = None) -> bool:
 
 
 def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:
-    """Joins embeddings of one kind along the batch, in order.
-
-    Args:
-        embeddings: a non-empty list of embeddings of one kind and one dimension.
-
-    Returns:
-        One dict with the same keys.
-
-    Raises:
-        ValueError: if the list is empty or the kinds differ.
-    """
+    """Joins embeddings of one kind and dimension along the batch, in order. Raises ValueError if
+    the list is empty or the kinds differ."""
     embeddings = [as_embedding(embedding) for embedding in embeddings]
     if not embeddings:
         raise ValueError("`embeddings` must hold at least one embedding; received an empty list")

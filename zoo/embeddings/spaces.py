@@ -34,8 +34,7 @@ class SearchSpace:
     Attributes:
         name: as above.
         metric: `"l2"`, of squared distances, or `"inner_product"`.
-        gallery: from an embedding (dict of arrays) to float32 `(rows, dim')`.
-        queries: likewise for queries.
+        gallery, queries: from an embedding (dict of arrays) to float32 `(rows, dim')`.
         offset: from the queries to `(queries,)`, to add to FAISS' value, or None.
 
     Reference: CSD is equation 1 of Chun, ICLR 2024. The coordinate is kin to the reduction of
@@ -60,13 +59,8 @@ class SearchSpace:
         return sums / np.bincount(owners, minlength=len(sums))[:, None]
 
     def scores(self, values, queries, score):
-        """A similarity's scores from an engine's distances or products in this space.
-
-        Args:
-            values: `(queries, k)`, squared L2 distances or inner products.
-            queries: dict of arrays.
-            score: of the similarity, see `zoo.similarities.Similarity.scorer`.
-        """
+        """A similarity's scores, by its `scorer`, from an engine's squared distances or products
+        `(queries, k)` in this space."""
         if self.offset is not None:
             values = values + self.offset(queries)[:, None]
         return score(values)

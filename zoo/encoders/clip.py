@@ -104,9 +104,7 @@ def clip_text(
     """CLIP's text transformer: token ids to all tokens.
 
     Args:
-        name: of the vision transformer whose partner it is: 12 blocks, 512 wide, 768 for
-            `"vit_l_14"`; `"tiny"` for tests.
-        weights, variance_blocks: as for `clip_image`.
+        name, weights, variance_blocks: as for `clip_image`, of the partner of that name.
         vocabulary_size: number of token ids; the last one ends every caption.
         max_length: length of a caption in ids.
 
@@ -116,11 +114,7 @@ def clip_text(
         variance features have not. The mask is True up to the end token, the largest id of a row,
         whatever pads it after that.
 
-    Raises:
-        ValueError: on an unknown name.
-        InputError: if the weights are not there or not of this network.
-
-    Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 2.5 and appendix B.
+    Raises and Reference: as for `clip_image`.
     """
     keras_hub = require("keras_hub", extra="text")
 

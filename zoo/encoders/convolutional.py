@@ -51,7 +51,6 @@ def resnext(
         groups: groups of the 3 × 3 convolutions (cardinality).
         width: channels of a group in the first stage; they double from stage to stage.
         image_size: height and width of the images, or None for any.
-        name: of the model.
 
     Returns:
         A Functional `keras.Model` from images `(batch, size, size, 3)`, scaled by ImageNet's mean
@@ -87,7 +86,7 @@ def torchvision_backbone(
     the 1 × 1 ones before them.
 
     Args:
-        name: `"resnet50"`, `"resnet101"`, `"resnet152"` or `"resnext101_32x8d"`.
+        name: `"resnet50"`, `"resnet101"`, `"resnet152"` or `"resnext101_32x8d"`; else a ValueError.
         image_size: height and width of the images.
         resize, crop_fraction: how pictures become squares, see `zoo.layers.PictureScaling`; the
             default is "resize to 256, crop 224".
@@ -95,9 +94,6 @@ def torchvision_backbone(
     Returns:
         A Functional `keras.Model` named `"backbone"` from images `(batch, size, size, 3)`, 0…255,
         to features `(batch, size / 32, size / 32, 2048)`.
-
-    Raises:
-        ValueError: on an unknown name.
 
     Reference: He et al., CVPR 2016; Xie et al., CVPR 2017.
     """
@@ -117,18 +113,11 @@ def torchvision_backbone(
 
 
 def load_torchvision_weights(network: keras.Model, path: str | os.PathLike) -> None:
-    """Copies weights with torchvision's names into a `resnext`.
+    """Copies weights with torchvision's names into a `resnext`, such as torchvision's or
+    WSL-Images' `resnext101_32x8d`, of a `.safetensors` or `.npz` file in PyTorch's layouts.
 
-    Such as `resnext101_32x8d` of torchvision, or of WSL-Images, whose state dict has the same
-    names. The classifier (`fc`) and the counters of batches are left out.
-
-    Args:
-        network: of `resnext`.
-        path: a `.safetensors` or `.npz` file of the state dict's arrays, in PyTorch's layouts.
-
-    Raises:
-        InputError: if there is no such file, an array is missing, left over, not finite, or has
-            another shape than the network's.
+    The classifier (`fc`) and the counters of batches are left out. Raises InputError if there is no
+    such file, an array is missing, left over, not finite, or has another shape than the network's.
     """
     arrays = WeightArrays(path, f"torchvision weights of {network.name!r}")
     fill(arrays, torchvision(network), repr(network.name), (*COUNTERS, "fc."))
@@ -167,9 +156,8 @@ def convolutional(
         image_size: height and width of the images, or None for the default.
         weights: `"imagenet"` (fetched once by Keras, which has none of ResNeXt and
             EfficientNet-Lite2), the path of a `.weights.h5` or `.h5` file of the network without
-            classifier, or None for random ones. For ResNeXt also the path of a `.safetensors` or
-            `.npz` file with torchvision's names, for EfficientNet-Lite2 with the names of
-            EfficientNet-PyTorch.
+            classifier, or None for random ones. For ResNeXt and EfficientNet-Lite2 also a
+            `.safetensors` or `.npz` file with the names of torchvision, of EfficientNet-PyTorch.
         trainable: False freezes the network: its weights stay and its BatchNorms use their
             stored statistics, also in training. `model.trainable = True` thaws it.
 
@@ -200,10 +188,8 @@ def convolutional(
 
 
 def backbone_of_file(path: str | os.PathLike | None) -> str | None:
-    """The name of the network that a weights file is named after, or None.
-
-    `mobilenetv2_imagenet_notop.weights.h5` and `resnet50_weights_tf.h5` say what they are.
-    """
+    """The name of the network that a weights file is named after, or None:
+    `mobilenetv2_imagenet_notop.weights.h5` and `resnet50_weights_tf.h5` say what they are."""
     stem = pathlib.PurePath(str(path)).name.lower().replace("_", "")
     names = (*_APPLICATIONS, _RESNEXT, _LITE)
     return next((name for name in names if name.replace("_", "") in stem), None)

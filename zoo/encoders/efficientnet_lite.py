@@ -24,10 +24,7 @@ IMAGE_SIZE = 260
 
 
 def efficientnet_lite2(image_size: int | None = IMAGE_SIZE) -> keras.Model:
-    """EfficientNet-Lite2 without pooling and classifier.
-
-    Args:
-        image_size: height and width of the images, or None for any.
+    """EfficientNet-Lite2 without pooling and classifier, of images of a size, or None for any.
 
     Returns:
         A Functional `keras.Model` named `"efficientnet_lite2"` from images
@@ -59,18 +56,8 @@ def stage_layers() -> tuple[str, ...]:
 
 
 def load_efficientnet_lite_weights(network: keras.Model, path: str | os.PathLike) -> None:
-    """Copies weights with the names of EfficientNet-PyTorch into an `efficientnet_lite2`.
-
-    The classifier (`_fc`) and the counters of batches are left out.
-
-    Args:
-        network: of `efficientnet_lite2`.
-        path: a `.safetensors` or `.npz` file of the state dict's arrays, in PyTorch's layouts.
-
-    Raises:
-        InputError: if there is no such file, an array is missing, left over, not finite, or has
-            another shape than the network's.
-    """
+    """Copies weights with the names of EfficientNet-PyTorch into an `efficientnet_lite2`, otherwise
+    as `load_torchvision_weights`; its classifier is `_fc`."""
     arrays = WeightArrays(path, f"EfficientNet weights of {network.name!r}")
     fill(arrays, _entries(network), repr(network.name), (*COUNTERS, "_fc."))
 

@@ -62,13 +62,12 @@ def gaussian_caption_encoder(
         **head: options of `GaussianHead`.
 
     Returns:
-        A Functional `keras.Model` from ids `(batch, length)` to `{"mean", "log_variance"}`, each
-        `(batch, dim)` (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and
-        `"head"`. Local features are the words; the mean's global feature is the backbone's
-        sentence and the log variance's the sentence of a second, bidirectional GRU in the head,
-        as wide as the first; linear maps of them where they are not `dim` wide. Of a backbone
-        without a sentence local features are its hidden states, and global features linear maps
-        of their mean, as of images, but for `variance_gru=True`, which is over the states.
+        As `gaussian_image_encoder`, from ids `(batch, length)`. Local features are the words; the
+        mean's global feature is the backbone's sentence and the log variance's the sentence of a
+        second, bidirectional GRU in the head, as wide as the first; linear maps of them where they
+        are not `dim` wide. Of a backbone without a sentence local features are its hidden states,
+        and global features linear maps of their mean, as of images, but for `variance_gru=True`,
+        which is over the states.
 
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (b); appendix C.3 for the plane.
     """
@@ -106,10 +105,8 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
     """Images to pooled Gaussian embeddings, or points.
 
     Args:
-        backbone: a `keras.Model` from images to local features `(batch, height, width, channels)`
-            or `(batch, positions, channels)`, such as `zoo.encoders.convolutional`; or to a dict
-            of `"features"`, and perhaps `"variance_features"` and `"mask"`, such as
-            `zoo.encoders.clip_image`.
+        backbone: as of `gaussian_image_encoder`; its dict may have `"variance_features"` and
+            `"mask"`, such as of `zoo.encoders.clip_image`.
         dim: dimension of the embedding.
         **head: options of `PooledGaussianHead`; `covariance=None` gives points.
 
@@ -134,19 +131,10 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
 
 
 def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
-    """Captions to pooled Gaussian embeddings, or points.
+    """As `pooled_image_encoder`, of captions, ids `(batch, length)`.
 
-    Args:
-        backbone: a `keras.Model` from ids to `{"states", "mask"}`, such as `zoo.encoders.gru`, or
-            to `{"features", "variance_features", "mask"}`, such as `zoo.encoders.clip_text`.
-        dim: dimension of the embedding.
-        **head: options of `PooledGaussianHead`; `covariance=None` gives points.
-
-    Returns:
-        A Functional `keras.Model` from ids `(batch, length)` to `{"mean", "log_variance"}`, each
-        `(batch, dim)`, or `{"mean"}`, of the parts `"backbone"` and `"head"`.
-
-    Reference: PCME++ (Chun, ICLR 2024), section 2.5.
+    The backbone gives `{"states", "mask"}`, such as `zoo.encoders.gru`, or `{"features",
+    "variance_features", "mask"}`, such as `zoo.encoders.clip_text`.
     """
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)

@@ -23,16 +23,13 @@ def image_features(
     Args:
         backbone: a name of `zoo.encoders.convolutional`; a `keras.Model` from images to features,
             which is taken as it is; or the shape of precomputed features, `(num_regions, dim)` for
-            detected regions or `(dim,)` for one vector an image.
+            detected regions or `(dim,)` for one vector an image; else a ValueError.
         image_size, weights: of `convolutional`, for a name.
 
     Returns:
         A `keras.Model` named `"backbone"`. That of a shape passes the features on:
         `{"features": (batch, num_regions, dim), "mask"}`, where a region that is all zero is
         padding (bool, True for regions); one vector is one region.
-
-    Raises:
-        ValueError: if it is a shape of another rank.
     """
     if isinstance(backbone, keras.Model):
         return backbone
@@ -72,14 +69,12 @@ def mean_and_max(backbone: keras.Model, layers: Sequence[str] = ()) -> keras.Mod
 
     Args:
         backbone: what `zoo.encoders.convolutional` returns.
-        layers: names of inner layers of its network whose maps are pooled beside the last one.
+        layers: names of inner layers of its network (else a ValueError) whose maps are pooled
+            beside the last one.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from images to one vector
         `(batch, 2 · channels)`: mean and maximum of each of `layers`, then of the last map.
-
-    Raises:
-        ValueError: if the network has no such layer.
 
     Reference: Vilalta et al., "Full-Network Embedding in a Multimodal Embedding Pipeline", 2017,
         for layers side by side.
@@ -100,25 +95,18 @@ def side_by_side(*backbones: keras.Model) -> keras.Model:
     """Several networks of one picture size as one: their vectors, one after the other.
 
     ```python
-    networks = [
-        zoo.encoders.mean_and_max(zoo.encoders.convolutional(name, 240, trainable=False))
-        for name in ("mobilenet_v2", "efficientnet_lite2")
-    ]
+    names = ("mobilenet_v2", "efficientnet_lite2")
+    networks = [zoo.encoders.mean_and_max(zoo.encoders.convolutional(name, 240)) for name in names]
     zoo.encoders.side_by_side(*networks)  # to (batch, 2 · (1280 + 1280))
     ```
 
     Args:
-        backbones: models from images of the same size to one vector each, see `mean_and_max`.
+        backbones: models from images of the same size (else a ValueError) to one vector each, see
+            `mean_and_max`.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from images to one vector `(batch, sum of the
         widths)`. Its layers `"backbone_0"`, `"backbone_1"`, … are the networks.
-
-    Raises:
-        ValueError: if there are no networks, or they take images of different sizes.
-
-    Reference: Vilalta et al., "Full-Network Embedding in a Multimodal Embedding Pipeline", 2017,
-        for features of one picture side by side.
     """
     sizes = {backbone.input_shape[1:] for backbone in backbones}
     if len(sizes) != 1:

@@ -99,8 +99,6 @@ def open_clip_text(
         `{"features", "variance_features", "mask"}`, each feature `(batch, 1, width)`, the mask
         True `(batch, 1)`; without `"variance_features"` where log σ² reads the mean's token.
 
-    Reference: as of `open_clip_image`.
-
     Paper differs: ProLIP's released text tower reads log σ² from [CLS]; [UNC] is read by the
         other tokens only.
     """

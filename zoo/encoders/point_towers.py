@@ -16,15 +16,8 @@ RELEASED = (None, "coco", "f30k")
 
 
 def mean_image_encoder(backbone: keras.Model, dim: int, unit_features: bool = False) -> keras.Model:
-    """Images to points: the mean of the local features, a linear map, length one.
-
-    Args:
-        backbone: a `keras.Model` from images to local features, see `positions`.
-        dim: dimension of the embedding.
-        unit_features: whether the mean of the features has length one before the map too.
-
-    Returns:
-        A Functional `keras.Model` from images to `{"mean": (batch, dim)}`.
+    """Images to points `{"mean": (batch, dim)}`: the mean of the local features of a backbone, see
+    `positions`, of length one first where `unit_features`, a linear map, length one.
 
     Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
     """
@@ -48,14 +41,11 @@ def reasoning_image_encoder(
         dim: dimension of the embedding.
         num_layers: graph convolutions.
         released: `"coco"` or `"f30k"` for the released code's normalisations of that data set;
-            None for the paper's.
+            None for the paper's; else a ValueError.
 
     Returns:
         A Functional `keras.Model` from images to `{"mean": (batch, dim)}`. The first output of its
         layer `"reasoning"` is the related regions.
-
-    Raises:
-        ValueError: on an unknown data set.
 
     Reference: VSRN (Li et al., ICCV 2019), sections 3.1 to 3.3.
     """
@@ -75,16 +65,14 @@ def reasoning_image_encoder(
 
 
 def sentence_caption_encoder(backbone: keras.Model, dim: int | None = None) -> keras.Model:
-    """Captions to points: the sentence of a recurrent network, or a linear map, of length one.
+    """Captions to points `{"mean": (batch, dim)}`: the sentence of a recurrent network, or a linear
+    map, of length one.
 
     Args:
         backbone: a `keras.Model` from ids to a dict with `"sentence"`, such as
             `zoo.encoders.gru(…, bidirectional=False)`; or to one with `"pooled"`, such as
             `zoo.encoders.vectors`, which a linear map takes to `dim` channels.
         dim: dimension of the embedding, for `"pooled"`.
-
-    Returns:
-        A Functional `keras.Model` from what the backbone takes to `{"mean": (batch, dim)}`.
 
     Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
     """
@@ -113,8 +101,7 @@ def vector_encoder(
         backbone: a `keras.Model` named `"backbone"` to vectors `(batch, width)`, or to a dict with
             them under `"pooled"`, such as `zoo.encoders.sentences`.
         dim: dimension of the embedding.
-        drop_rate: share of a vector's channels that a training step leaves out.
-        seed: of that.
+        drop_rate, seed: share of a vector's channels that a training step leaves out.
         side: `"images"` or `"captions"`, which names the tower.
 
     Returns:
@@ -133,31 +120,16 @@ def vector_encoder(
 
 
 def hub_image_encoder(backbone: keras.Model, scaling: PictureScaling) -> keras.Model:
-    """Images to points by a KerasHub backbone of CLIP, SigLIP or MetaCLIP 2.
-
-    Args:
-        backbone: the KerasHub model of both towers, whose layers are shared.
-        scaling: pixels as the backbone wants them.
-
-    Returns:
-        A Functional `keras.Model` from images `(batch, height, width, 3)`, 0…255, to
-        `{"mean": (batch, dim)}`.
-    """
+    """Images `(batch, height, width, 3)`, 0…255, to points `{"mean": (batch, dim)}` by a KerasHub
+    backbone of CLIP, SigLIP or MetaCLIP 2, whose layers are shared, and its scaling of pixels."""
     images = keras.Input(backbone.vision_encoder.image_shape, name="images")
     point = backbone.get_vision_embeddings(scaling(images))
     return _points(images, point, "image_encoder")
 
 
 def hub_caption_encoder(backbone: keras.Model, max_length: int) -> keras.Model:
-    """Token ids to points by a KerasHub backbone of CLIP, SigLIP or MetaCLIP 2.
-
-    Args:
-        backbone: as of `hub_image_encoder`.
-        max_length: length of a caption in ids. SigLIP reads the last one, so rows must be full.
-
-    Returns:
-        A Functional `keras.Model` from ids `(batch, max_length)` to `{"mean": (batch, dim)}`.
-    """
+    """Token ids `(batch, max_length)` to points, as `hub_image_encoder`. SigLIP reads the last id,
+    so rows must be full."""
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     return _points(ids, backbone.get_text_embeddings(ids), "caption_encoder")
 

@@ -122,9 +122,6 @@ def with_trainable_blocks(
         backbone: what `sentences` returns.
         trainable_blocks: how many of the last blocks are trained. The rest is frozen.
         dropout: share of the numbers that a training step zeroes in the trained blocks.
-
-    Returns:
-        A Functional `keras.Model` as `sentences` returns it, with the same weights.
     """
     layers = {layer.name: layer for layer in all_layers(backbone)}
     olds = [layer for layer in layers.values() if isinstance(layer, TransformerBlock)]

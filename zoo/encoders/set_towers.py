@@ -63,23 +63,16 @@ def set_caption_encoder(
     dropout: float = 0.0,
     seed: int | None = None,
 ) -> keras.Model:
-    """Captions to sets of embeddings.
+    """Captions, ids `(batch, length)`, to what `set_image_encoder` gives.
 
     Args:
         backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
             `zoo.encoders.gru`, whose local features are the words and whose global one is the
-            sentence; or to `{"features", "mask"}`, such as `zoo.encoders.bert`, where a linear map
-            of the hidden states is local, and its maximum global.
-        dim: dimension of the elements.
-        set_layer: a `SetPrediction` or `PolysemousEmbedding`.
-        dropout: share of the sentence's numbers that a training step zeroes.
-        seed: of that.
-
-    Returns:
-        A Functional `keras.Model` from ids `(batch, length)` to what `set_image_encoder` gives.
-
-    Raises:
-        ValueError: if the backbone's sentence has another dimension than `dim`.
+            sentence, of `dim` channels (else a ValueError); or to `{"features", "mask"}`, such as
+            `zoo.encoders.bert`, where a linear map of the hidden states is local, and its maximum
+            global.
+        dim, set_layer: as of `set_image_encoder`.
+        dropout, seed: share of the sentence's numbers that a training step zeroes.
 
     Reference: DivE (Kim et al., CVPR 2023), section 3.1.
     """
@@ -105,21 +98,17 @@ def set_caption_encoder(
 
 
 def with_attention(encoder: keras.Model) -> keras.Model:
-    """The encoder of a set model, with what each element looks at.
-
-    Works on a model that was just built, trained or loaded, and shares its weights.
+    """The encoder of a set model, with what each element looks at. It shares the weights.
 
     Args:
-        encoder: `image_encoder` or `caption_encoder` of a `dive` or `pvse` model.
+        encoder: `image_encoder` or `caption_encoder` of a `dive` or `pvse` model; else a
+            ValueError.
 
     Returns:
         A Functional `keras.Model` with the encoder's inputs and outputs, and among the outputs
         `"attention"` float32 `(batch, K, positions)`, each row of which sums to one over regions,
         words, or the cells of a feature map row by row: of DivE that of the last round, the mean
         over heads. Where the backbone knows of padding it also gives its `"mask"`.
-
-    Raises:
-        ValueError: if the encoder is not one of a set model.
     """
     parts = {layer.name: layer for layer in encoder.layers}
     head = parts.get("head")
@@ -179,7 +168,8 @@ def word_token_encoder(
     seed: int | None = None,
     dim: int | None = None,
 ) -> keras.Model:
-    """Captions to token sequences: the states of a network over words, and what they attend to.
+    """Captions, ids `(batch, length)`, to what `region_token_encoder` gives: the states of a
+    network over words, and what they attend to.
 
     Args:
         backbone: a `keras.Model` from ids to `{"states", "mask"}`, such as `zoo.encoders.gru(…,
@@ -187,11 +177,6 @@ def word_token_encoder(
         dropout, seed: of `zoo.layers.GlobalAttention`.
         dim: channels of a token, to which features of another width are projected; None leaves
             them as they are.
-
-    Returns:
-        A Functional `keras.Model` from ids `(batch, length)` to what `region_token_encoder` gives.
-
-    Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
     """
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)

@@ -33,8 +33,6 @@ def vectors(dim: int, normalize: bool = False, positions: int = 1) -> keras.Mode
 
     Raises:
         ValueError: if a size is no whole number of at least 1.
-
-    Relations: `zoo.encoders.regions` is the backbone of several vectors an item.
     """
     for name, value in (("dim", dim), ("positions", positions)):
         if value != int(value) or value < 1:
@@ -140,7 +138,8 @@ def replay(encoder, is_wanted):
 
 
 def head_alone(encoder: keras.Model) -> keras.Model:
-    """What follows the backbone of an encoder, as a model of the backbone's features.
+    """What follows the backbone of an encoder, as a model of the backbone's features `(batch, …)`,
+    with the weights of the encoder.
 
     ```python
     model = zoo.models.infonce("mobilenet_v2", tokenizer)
@@ -149,14 +148,7 @@ def head_alone(encoder: keras.Model) -> keras.Model:
 
     Args:
         encoder: an encoder of one of the builders, whose `"backbone"` gives one array of features,
-            or a dict of which only `"pooled"` is read, as by `vector_encoder`.
-
-    Returns:
-        A Functional `keras.Model` from features `(batch, …)` to embeddings. It shares the weights
-        of the encoder.
-
-    Raises:
-        ValueError: if the encoder has no backbone, or one with several outputs.
+            or a dict of which only `"pooled"` is read, as by `vector_encoder`; else a ValueError.
     """
     backbone = next((layer for layer in encoder.layers if layer.name == "backbone"), None)
     several = backbone is not None and isinstance(backbone.output, dict)

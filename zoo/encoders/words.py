@@ -37,21 +37,17 @@ def gru(
         dim: dimension of the states and of the sentence (D).
         word_dim: dimension of the word embeddings.
         bidirectional, merge, at_last_word: as in `SentenceGRU`.
-        word_vectors: initial word embeddings `(vocabulary_size, word_dim)`, such as GloVe's, or
-            None for random ones. They are trained; `model.get_layer("words").trainable = False`
-            freezes them.
+        word_vectors: initial word embeddings `(vocabulary_size, word_dim)` (else a ValueError),
+            such as GloVe's, or None for random ones. They are trained;
+            `model.get_layer("words").trainable = False` freezes them.
         max_length: length of all captions where it is known, or None.
-        dropout: share of the word embeddings' numbers that a training step zeroes.
-        seed: of that.
+        dropout, seed: share of the word embeddings' numbers that a training step zeroes.
 
     Returns:
         A Functional `keras.Model` named `"backbone"` from ids `(batch, length)` int32 to a dict:
         `"words"` the embeddings `(batch, length, word_dim)`, `"states"` the GRU's outputs
         `(batch, length, dim)`, `"sentence"` `(batch, dim)`, `"mask"` bool `(batch, length)`, True
         where there is a word.
-
-    Raises:
-        ValueError: if `word_vectors` has another shape.
     """
     if word_vectors is not None and tuple(word_vectors.shape) != (vocabulary_size, word_dim):
         raise ValueError(
@@ -101,9 +97,8 @@ def bert(
         preset: a local folder with a KerasHub preset of a `BertBackbone`, or with a Hugging Face
             checkpoint (`config.json`, `model.safetensors`); None for random weights.
         vocabulary_size: number of token ids, of which 0 is padding. Of random weights only, as
-            are `dropout` and `size`.
+            are `dropout` of all blocks and `size`.
         max_length: length of a caption in ids.
-        dropout: of all blocks.
         exact_gelu: whether blocks have GELU itself, as Hugging Face's weights were trained with,
             not KerasHub's approximation of it by tanh.
         **size: `num_layers`, `num_heads`, `hidden_dim` and `intermediate_dim`, where it is not

@@ -17,17 +17,9 @@ from zoo.metrics.relevance import MatrixRelevance
 
 
 def read_matches(path: str | os.PathLike) -> dict[int, list[int]]:
-    """Reads a JSON object from an id to the list of ids that match it (ECCV Caption's form).
-
-    Args:
-        path: for instance `eccv_image_to_caption.json`.
-
-    Returns:
-        A dict from int to a list of ints.
-
-    Raises:
-        InputError: if the file is missing or is anything else, naming file and entry.
-    """
+    """Reads a JSON object from an id to the list of ids that match it (ECCV Caption's form), such
+    as `eccv_image_to_caption.json`. Raises InputError if it is anything else, naming file and
+    entry."""
     matches = read_json(path)
     if not isinstance(matches, dict):
         raise InputError(f"{path}: expected an object from ids to lists of ids")
@@ -43,14 +35,8 @@ def read_matches(path: str | os.PathLike) -> dict[int, list[int]]:
 
 
 def read_ids(path: str | os.PathLike) -> np.ndarray:
-    """Reads a list of ids: a `.npy` of whole numbers, or text with one a line.
-
-    Returns:
-        int64 `(n,)`.
-
-    Raises:
-        InputError: if the file is missing or is anything else, naming file and line.
-    """
+    """Reads int64 ids `(n,)`: a `.npy` of whole numbers, or text with one a line. Raises InputError
+    if the file is missing or is anything else, naming file and line."""
     path = _existing(path)
     if path.suffix == ".npy":
         ids = read_array(path)
@@ -76,8 +62,7 @@ def read_instance_labels(
     """The object classes of images, from COCO instances JSON, read by pycocotools.
 
     Args:
-        paths: one file or several, for instance `instances_val2014.json`. All must have the same
-            categories.
+        paths: one file or several of the same categories, for instance `instances_val2014.json`.
         image_ids: `(N,)` ids of the images wanted.
 
     Returns:
@@ -119,18 +104,10 @@ def read_instance_labels(
 def relevance_of_matches(
     matches: Mapping[int, Sequence[int]], query_ids: Sequence[int], gallery_ids: Sequence[int]
 ) -> MatrixRelevance:
-    """Matches by id as a relevance for the given rows and columns.
+    """Matches by id as a `MatrixRelevance` for the given rows and columns, of unique ids.
 
     Ids outside the gallery stay in R as positives that cannot be found, as in the published
-    figures: ECCV Caption has two such captions.
-
-    Args:
-        matches: a dict from query id to gallery ids.
-        query_ids: ids of the rows, unique.
-        gallery_ids: ids of the columns, unique.
-
-    Returns:
-        `MatrixRelevance`; `.unreachable` counts the ids outside.
+    figures: ECCV Caption has two such captions. `.unreachable` counts them.
     """
     column_of = {int(item): column for column, item in enumerate(gallery_ids)}
     shape = (len(query_ids), len(gallery_ids))

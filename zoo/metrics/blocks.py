@@ -70,13 +70,9 @@ class PairwiseSimilarity:
     ```
 
     Args:
-        images: N embeddings, a dict of arrays or what `encode_images` returned.
-        captions: M embeddings, in the same form.
+        images, captions: N and M embeddings, dicts of arrays or what `encode_images` returned.
         similarity: a similarity layer or function, `(images, captions) -> (n, m)`, higher is
             better.
-
-    Relations: `SimilarityMatrix(similarity(images, captions))`, up to the rounding of a matrix
-        product that is taken in pieces.
     """
 
     def __init__(self, images: Embedding, captions: Embedding, similarity: Callable):
@@ -146,11 +142,8 @@ class MeanSimilarity:
     ```
 
     Args:
-        similarities: `(N, M)` arrays, `PairwiseSimilarity`s or both, of one shape. They are read a
-            block of rows at a time, so that no second matrix is in memory beside those given.
-
-    Raises:
-        ValueError: if there is none, or shapes differ.
+        similarities: `(N, M)` arrays, `PairwiseSimilarity`s or both, of one shape (else a
+            ValueError), read a block of rows at a time.
 
     Reference: DivE (Kim et al., CVPR 2023), section 4.3: two seeds; SGRAF: SAF and SGR.
     """

@@ -78,9 +78,6 @@ class CiderFactors:
         captions: CSR `(M, columns)`.
         caption_lengths: `(M,)`, likewise.
         sigma: width of the penalty, in words.
-
-    Relations: `matrix()` is `zoo.metrics.cider(groups, captions)` where the groups are the
-        documents.
     """
 
     references: sparse.csr_array
@@ -96,12 +93,7 @@ class CiderFactors:
         return len(self.starts) - 1, self.captions.shape[0]
 
     def scores(self, groups: ArrayLike, captions: ArrayLike) -> np.ndarray:
-        """The scores of some groups and some captions, float32 `(n, m)`.
-
-        Args:
-            groups: `(n,)` indices.
-            captions: `(m,)` indices.
-        """
+        """The scores of some groups `(n,)` and some captions `(m,)`, by index: float32 `(n, m)`."""
         groups, captions = np.asarray(groups, np.int64), np.asarray(captions, np.int64)
         first = self.starts[groups]
         counts = self.starts[groups + 1] - first
@@ -135,19 +127,15 @@ def cider_factors(
     verbose: bool = False,
     document_of: ArrayLike | None = None,
 ) -> CiderFactors:
-    """Counts the n-grams of a corpus once, and weighs them.
+    """Counts the n-grams of a corpus once, and weighs them: `CiderFactors`.
 
     Args:
         captions: M strings, words set apart by white space.
         group_of: `(M,)` the group of each, 0 … G − 1, every one of which occurs.
-        variant: `"cider"`, `"cider_d"` or `"tfidf"`, see `zoo.metrics.cider`.
-        sigma: width of CIDEr-D's length penalty, in words.
+        variant, sigma: as of `zoo.metrics.cider`.
         verbose: show a progress bar.
         document_of: `(M,)` the document of each, likewise, over which the document frequencies of
             the n-grams are taken: its image. None: its group.
-
-    Returns:
-        `CiderFactors`.
     """
     group_of = np.asarray(group_of, np.int64)
     orders = 1 if variant == "tfidf" else 4

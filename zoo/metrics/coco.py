@@ -37,14 +37,12 @@ def coco_benchmark(
 
     The benchmark has 5,000 images and 25,000 captions. Nine images of Karpathy's split have six
     sentences, 25,009 in all: rows and columns are chosen by id, and what the benchmark does not
-    know is neither a query nor in a gallery. `check_coco_ids` says before a training whether the
-    ids will do.
+    know is neither a query nor in a gallery.
 
     Args:
         similarity: `(images, captions)` array, `PairwiseSimilarity` or, of an ensemble,
             `MeanSimilarity`, higher is better.
-        image_ids: `(images,)` COCO image ids of the rows, in any order.
-        caption_ids: `(captions,)` COCO caption ids of the columns, in any order.
+        image_ids, caption_ids: COCO's ids of the rows and of the columns, in any order.
         annotations_dir: folder with the files of ECCV Caption: `coco_test_ids.npy` and
             `{original,cxc,eccv}_{image_to_caption,caption_to_image}.json`.
         instances: COCO instances JSON of these images, a path or several; None leaves PMRP out.
@@ -54,15 +52,13 @@ def coco_benchmark(
     Returns:
         A dict, in percent. For each truth `coco_1k`, `coco_5k`, `cxc_1k`, `cxc` and `eccv`:
         `…_i2t_recall@1`, `@5`, `@10`, `…_i2t_r_precision`, `…_i2t_map@r`, the same for `t2i`, and
-        `…_rsum`; with `instances` also `coco_1k_i2t_pmrp` and so on, by ζ
-        `coco_5k_i2t_pmrp_0` to `_2`, with `semantic`
-        `coco_1k_i2t_asp`. Whole numbers say what the
-        figures stand on: `…_queries`, `…_queries_without_positive`,
-        `eccv_captions_outside_gallery`, `pmrp_images_left_out`, and `images_outside_benchmark` and
-        `captions_outside_benchmark`, rows and columns that were left out.
-        `coco_1k` and `cxc_1k` are means over the five folds of `coco_test_ids.npy`, each a gallery
-        of its own; `cxc` and `eccv` ask their own queries against the whole gallery. RPC2 is
-        `cxc_…_r_precision` of 5K images and `cxc_1k_…_r_precision` of 1K.
+        `…_rsum`; with `instances` also `coco_1k_i2t_pmrp` and so on, by ζ `coco_5k_i2t_pmrp_0` to
+        `_2`, with `semantic` `coco_1k_i2t_asp`. Whole numbers say what the figures stand on:
+        `…_queries`, `…_queries_without_positive`, `eccv_captions_outside_gallery`,
+        `pmrp_images_left_out`, and `images_outside_benchmark` and `captions_outside_benchmark`,
+        rows and columns that were left out. `coco_1k` and `cxc_1k` are means over the five folds of
+        `coco_test_ids.npy`, each a gallery of its own; `cxc` and `eccv` ask their own queries
+        against the whole gallery. RPC2 is `cxc_…_r_precision` of 5K images, `cxc_1k_…` of 1K.
 
     Raises:
         ValueError: if shapes differ, ids repeat or lack some of the annotations', or a similarity
@@ -101,13 +97,8 @@ def coco_benchmark(
 def check_coco_ids(
     image_ids: ArrayLike, caption_ids: ArrayLike, annotations_dir: str | os.PathLike
 ) -> "CocoBenchmark":
-    """Whether images and captions hold COCO's benchmark, from their ids alone, before any training.
-
-    Args:
-        image_ids, caption_ids, annotations_dir: as for `coco_benchmark`.
-
-    Returns:
-        A `CocoBenchmark`.
+    """Whether images and captions hold COCO's benchmark, from their ids alone, before any training:
+    a `CocoBenchmark`, of arguments as for `coco_benchmark`.
 
     Raises:
         ValueError: if ids are no whole numbers, repeat, or lack some of the annotations', naming

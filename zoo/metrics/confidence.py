@@ -27,9 +27,7 @@ def abstention_auc(confidence, correct):
         ValueError: if shapes differ, or a confidence is not finite.
 
     Reference: Gisserot-Boukhlef et al., "Towards Trustworthy Reranking: A Simple yet Effective
-        Abstention Mechanism", 2024; MTEB's abstention metrics.
-
-    Released code differs: MTEB takes the order of equal confidences as it comes.
+        Abstention Mechanism", 2024; MTEB, which takes the order of equal confidences as it comes.
     """
     confidence = checks.vector(confidence, "confidence")
     correct = checks.truths(correct, "correct", len(confidence))
@@ -44,19 +42,10 @@ def abstention_auc(confidence, correct):
 
 
 def expected_calibration_error(probability, correct, bins=10):
-    """The mean gap between a probability and how often it came true, over bins of equal count.
+    """The mean gap between a probability and how often it came true, over bins of equal count: in
+    [0, 1]; of a calibrated probability near √(p(1 − p)·bins / Q)·0.8, not 0.
 
-    Args:
-        probability: `(Q,)` in [0, 1].
-        correct: `(Q,)` booleans.
-        bins: number of bins of rising probability; fewer where there are fewer queries. Queries of
-            equal probability count by their mean truth.
-
-    Returns:
-        A float in [0, 1]; of a calibrated probability near √(p(1 − p)·bins / Q)·0.8, not 0.
-
-    Raises:
-        ValueError: if shapes differ or a probability is not in [0, 1].
+    Args and Raises: as `reliability`.
 
     Reference: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI
         2015; bins of equal count after Nguyen and O'Connor, EMNLP 2015.
@@ -68,12 +57,16 @@ def expected_calibration_error(probability, correct, bins=10):
 
 
 def reliability(probability, correct, bins=10):
-    """A reliability diagram: mean probability and share of right answers, in bins of equal count.
+    """A reliability diagram: `probability` and `accuracy`, means of each bin, and `count`.
 
-    Args and Raises: as `expected_calibration_error`.
+    Args:
+        probability: `(Q,)` in [0, 1].
+        correct: `(Q,)` booleans.
+        bins: number of bins of rising probability; fewer where there are fewer queries. Queries of
+            equal probability count by their mean truth.
 
-    Returns:
-        A dict of `(bins,)` arrays: `probability` and `accuracy`, means of each bin, and `count`.
+    Raises:
+        ValueError: if shapes differ or a probability is not in [0, 1].
     """
     probability = checks.vector(probability, "probability")
     correct = checks.truths(correct, "correct", len(probability))
@@ -90,21 +83,13 @@ def reliability(probability, correct, bins=10):
 
 
 def confidence_quality(confidence, correct, bins=10):
-    """The figures of a table about confidence.
-
-    Args:
-        confidence: `(Q,)`, higher is surer.
-        correct: `(Q,)` booleans.
-        bins: of the rank correlation.
+    """The figures of a table about confidence, of arguments as of `abstention_auc`.
 
     Returns:
         A dict: `nauc` (`abstention_auc`); `aurc`, `oracle_aurc` and `random_aurc`
         (`zoo.metrics.risk_coverage` of the errors); `spearman_of_bins`, of the place of a bin of
         falling confidence and its accuracy, −1 for a confidence that orders them all; and where
         the confidence is in [0, 1] also `calibration_error`.
-
-    Raises:
-        ValueError: as `abstention_auc`.
     """
     confidence = checks.vector(confidence, "confidence")
     correct = checks.truths(correct, "correct", len(confidence))

@@ -28,15 +28,15 @@ def plausible_match_r_precision(
 
     Args:
         similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
-        image_labels: `(images, classes)` booleans or 0 and 1, the object classes of each image,
-            for instance of `read_instance_labels`. A caption has those of its image.
+        image_labels: `(images, classes)` booleans or 0 and 1, for instance of
+            `read_instance_labels`. A caption has those of its image.
         caption_image: `(captions,)` position of each caption's image.
         thresholds: the ζ over which R-Precision is averaged.
 
     Returns:
         A dict: `i2t` and `t2i`, fractions, the means of `i2t_at_0`, `i2t_at_1` and so on by ζ;
-        `images_left_out` and `captions_left_out`, whole
-        numbers: images without any label, and their captions, are neither queries nor gallery.
+        `images_left_out` and `captions_left_out`, whole numbers: images without any label, and
+        their captions, are neither queries nor gallery.
 
     Raises:
         ValueError: if shapes differ, a label is not 0 or 1, a position is no image, no image has a

@@ -50,11 +50,8 @@ class QueryRanks:
         return self.best_rank <= k
 
     def mean(self, values: ArrayLike) -> float:
-        """Mean over the queries that have a positive, a float.
-
-        Raises:
-            ValueError: if no query has one.
-        """
+        """Mean over the queries that have a positive, a float. Raises ValueError if none has
+        one."""
         if not self.has_positive.any():
             raise ValueError(
                 "`relevance` must give at least one query a positive; "
@@ -64,7 +61,7 @@ class QueryRanks:
 
 
 def rank_queries(similarity: Any, relevance: Any) -> QueryRanks:
-    """Ranks the positives of every query.
+    """Ranks the positives of every query: `QueryRanks`.
 
     ```python
     rank_queries([[0.9, 0.1], [0.8, 0.3]], np.eye(2, dtype=bool)).best_rank  # [1, 2]
@@ -73,9 +70,6 @@ def rank_queries(similarity: Any, relevance: Any) -> QueryRanks:
     Args:
         similarity: `(N, M)` array or `PairwiseSimilarity`; rows are queries, higher is better.
         relevance: `(N, M)` booleans, dense or scipy sparse, or one of `zoo.metrics.relevance`.
-
-    Returns:
-        `QueryRanks`.
 
     Raises:
         ValueError: if the shapes differ or a similarity is NaN.

@@ -40,18 +40,12 @@ class MatrixRelevance:
 
 
 class LabelRelevance:
-    """Positives are the gallery items that carry the query's label.
+    """Positives are the gallery items that carry the query's label, an integer or a string: the
+    matrix `query_labels[:, None] == gallery_labels[None, :]`, which is never in memory.
 
     ```python
     zoo.metrics.LabelRelevance(["cat", "dog"], ["dog", "cat", "cat"]).positives(0)  # [1, 2]
     ```
-
-    Args:
-        query_labels: `(N,)` class or image ids, integers or strings.
-        gallery_labels: `(M,)` likewise.
-
-    Relations: the matrix `query_labels[:, None] == gallery_labels[None, :]`, which is never in
-        memory.
     """
 
     def __init__(self, query_labels: ArrayLike, gallery_labels: ArrayLike):

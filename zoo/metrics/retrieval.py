@@ -22,9 +22,7 @@ def recall_at_k(similarity: Any, relevance: Any, k: int) -> float:
     ```
 
     Args:
-        similarity: `(queries, gallery)` array or `PairwiseSimilarity`, higher is better.
-        relevance: `(queries, gallery)` booleans, dense or scipy sparse, or one of
-            `zoo.metrics.relevance`.
+        similarity, relevance: as of `rank_queries`.
         k: the number of first items, at least 1.
 
     Returns:
@@ -75,14 +73,11 @@ def evaluate_retrieval(
     """Both directions of image–text retrieval, in percent.
 
     ```python
-    results = evaluate_retrieval(np.eye(3), np.eye(3, dtype=bool), ks=(1,))
-    results["rsum"]  # 200.0
+    evaluate_retrieval(np.eye(3), np.eye(3, dtype=bool), ks=(1,))["rsum"]  # 200.0
     ```
 
     Args:
-        similarity: `(images, captions)` array or `PairwiseSimilarity`, higher is better.
-        relevance: `(images, captions)` booleans, dense or scipy sparse, or one of
-            `zoo.metrics.relevance`.
+        similarity, relevance: as of `rank_queries`, images × captions.
         ks: the K of Recall@K.
 
     Returns:
@@ -122,25 +117,15 @@ def rsum(results):
 
 
 def chance(relevance: Any, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
-    """Expected `evaluate_retrieval` of rankings in uniformly random order.
+    """Expected `evaluate_retrieval` of rankings in uniformly random order, but for the counts.
 
     With R positives among N items: Recall@K is 1 − C(N−R, K) / C(N, K), R-Precision is R / N, and
-    mAP@R is (1/R) Σ_{i ≤ R} (R/N) · (1 + (i−1)(R−1)/(N−1)) / i.
+    mAP@R is (1/R) Σ_{i ≤ R} (R/N) · (1 + (i−1)(R−1)/(N−1)) / i. Raises ValueError if a direction
+    has no query with a positive.
 
     ```python
     chance(np.eye(10, dtype=bool), ks=(1,))["i2t_recall@1"]  # 10.0
     ```
-
-    Args:
-        relevance: `(images, captions)` booleans, dense or scipy sparse, or one of
-            `zoo.metrics.relevance`.
-        ks: the K of Recall@K.
-
-    Returns:
-        A dict with the keys of `evaluate_retrieval` but for the counts, in percent.
-
-    Raises:
-        ValueError: if a direction has no query with a positive.
     """
     relevance = as_relevance(relevance)
     results = {}

@@ -13,12 +13,12 @@ def average_semantic_precision(similarity: Any, semantic: Any) -> dict[str, floa
     ASP of a query = mean over its whole gallery of min(R(i, C), R(i, S)) / max(R(i, C), R(i, S)),
     with R the 1-based rank of item i by the semantic score C and by the similarity S.
 
-    Tied items share their average rank, in both lists. So the figure does not depend on the
-    order of the items; a random ranking scores 0.50 on average, not 0, and a constant similarity
-    1/4 + ln 2 / 2 ≈ 0.60, more than a random one. Compare ASP with that of a baseline, never with
-    0. The rule moves the figure little: a share f of a row tied at its end, as the exact zeros of
-    a TF-IDF matrix are, moves it by at most f²/(2 − f) against any other order of the ties: 0.012
-    for f = 15 %.
+    Tied items share their average rank, in both lists, so that the figure does not depend on the
+    order of the items. A random ranking scores 0.50 on average, and a constant similarity
+    1/4 + ln 2 / 2 ≈ 0.60: compare ASP with that of a baseline, never with 0. A share f of a row
+    tied at its end, as the exact zeros of a TF-IDF matrix are, moves it by at most f²/(2 − f)
+    against any
+    other order of the ties: 0.012 for f = 15 %.
 
     ```python
     similarity = np.random.rand(4, 6)

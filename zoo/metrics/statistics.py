@@ -17,16 +17,11 @@ _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled 
 
 
 class Estimate(NamedTuple):
-    """A number with its interval and the number of queries behind it.
+    """A number with its interval and the number of queries behind it; NaN where there is none.
 
     ```python
     zoo.metrics.bootstrap(np.mean, np.array([0.0, 1.0, 1.0])).text()
     ```
-
-    Attributes:
-        value: of the statistic; NaN where it is undefined.
-        low, high: the ends of the interval; NaN where there is none.
-        n: number of queries.
     """
 
     value: float
@@ -58,16 +53,14 @@ def bootstrap(
     seed and the number of queries alone, so statistics of the same queries are paired.
 
     ```python
-    found = bootstrap(np.mean, [1.0, 2.0, 4.0])
-    print(found.text())  # 2.3 [1.2, 4.0]
+    bootstrap(np.mean, [1.0, 2.0, 4.0]).text()  # 2.3 [1.2, 4.0]
     ```
 
     Args:
         statistic: function of the columns that returns a number. It may return NaN; such resamples
             are left out of the interval.
         columns: arrays `(queries,)`. SciPy hands all of them over in their common dtype.
-        resamples: number of resamples.
-        seed: of the resampling.
+        resamples, seed: of the resampling.
 
     Returns:
         An `Estimate`. Both ends are NaN where no resample has a number. The interval of a single
@@ -78,8 +71,6 @@ def bootstrap(
 
     Relations: the percentile method of `scipy.stats.bootstrap(paired=True)`, which gives NaN as
         soon as one resample is undefined, and refuses a single query.
-
-    Reference: Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13.
     """
     columns = [np.asarray(column) for column in columns]
     lengths = {len(column) for column in columns}
@@ -123,23 +114,14 @@ def percentage(values):
 
 
 def wilson_interval(successes: ArrayLike, counts: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson score intervals of several shares, of 95 %.
+    """Wilson score intervals of several shares, of 95 %: lower ends, upper ends, in [0, 1].
 
     ```python
     low, high = wilson_interval([8, 1], [10, 10])  # [0.49, 0.02], [0.94, 0.40]
     ```
 
-    Args:
-        successes: `(shares,)` whole numbers.
-        counts: `(shares,)` whole numbers of at least 1, not below `successes`.
-
-    Returns:
-        Two arrays `(shares,)`, the lower and the upper ends, in [0, 1].
-
     Raises:
         ValueError: if the lengths differ, or a share is not in [0, 1].
-
-    Relations: `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")`, share by share.
     """
     ends = [
         stats.binomtest(int(k), int(n)).proportion_ci(method="wilson")
@@ -150,23 +132,14 @@ def wilson_interval(successes: ArrayLike, counts: ArrayLike) -> tuple[np.ndarray
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Spearman's rank correlation, ties at their average rank.
+    """Spearman's rank correlation, in [−1, 1], ties at their average; NaN of a constant.
 
     ```python
     spearman([0.1, 0.2, 0.3], [1, 4, 9])  # 1.0
     ```
 
-    Args:
-        first: `(n,)` numbers, for instance the uncertainty.
-        second: `(n,)` numbers, for instance the error or the true number of matches.
-
-    Returns:
-        A float in [−1, 1]; NaN where either is constant.
-
     Raises:
         ValueError: if lengths differ, there are fewer than two, or a number is not finite.
-
-    Relations: `scipy.stats.spearmanr`, which warns about constant input.
     """
     first = checks.vector(first, "first")
     second = checks.vector(second, "second", len(first))

@@ -23,13 +23,10 @@ def recall_by_uncertainty(
 
     Bins are quantiles of the queries that have a positive: without ties their sizes differ by at
     most one. Queries of equal uncertainty always share the bin of their average rank, so that
-    the figure does not depend on their order; then sizes differ more, and a constant
-    uncertainty fills one bin.
+    the figure does not depend on their order, and a constant uncertainty fills one bin.
 
     Args:
-        similarity: `(queries, gallery)` array or `PairwiseSimilarity`, higher is better.
-        relevance: `(queries, gallery)` booleans, dense or scipy sparse, or one of
-            `zoo.metrics.relevance`.
+        similarity, relevance: as of `rank_queries`.
         uncertainty: `(queries,)`, higher is less sure, for instance `zoo.embeddings.uncertainty`.
         k: the K of Recall@K.
         bins: number of bins.
@@ -66,17 +63,12 @@ def recall_in_bins(
 
 
 def spearman_of_bins(recall: ArrayLike) -> float:
-    """Spearman's ρ of a bin's place and its recall: −1 where recall falls from bin to bin.
+    """Spearman's ρ of a bin's place and its recall `(bins,)` of `recall_in_bins`: −1 where recall
+    falls from bin to bin; NaN where there are not two bins, as with a constant uncertainty.
 
     ```python
     spearman_of_bins([0.9, 0.5, np.nan, 0.1])  # -1.0
     ```
-
-    Args:
-        recall: `(bins,)` of `recall_in_bins`, from certain to uncertain; empty bins are NaN.
-
-    Returns:
-        A float in [−1, 1]; NaN where there are not two bins, as with a constant uncertainty.
     """
     recall = np.asarray(recall)
     recall = recall[np.isfinite(recall)]
@@ -121,24 +113,15 @@ def risk_coverage(uncertainty: ArrayLike, error: ArrayLike) -> dict[str, Any]:
 
 
 def normalised_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
-    """How much of the oracle's gain rejection by uncertainty has: 0 as at random, 1 as the oracle.
+    """How much of the oracle's gain rejection by uncertainty has: 0 as at random, 1 as the oracle,
+    below 0 where it rejects the wrong queries.
 
-    (random AURC − AURC) / (random AURC − oracle AURC), with the areas of `risk_coverage`. Below 0
-    the uncertainty rejects the wrong queries.
+    (random AURC − AURC) / (random AURC − oracle AURC), with the areas of `risk_coverage`, whose
+    arguments and errors it has; NaN where all queries have one error.
 
     ```python
     normalised_aurc([0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1])  # 1.0
     ```
-
-    Args:
-        uncertainty: `(queries,)`, higher is less sure.
-        error: `(queries,)`, see `risk_coverage`.
-
-    Returns:
-        A float of at most 1; NaN where all queries have one error, so that nothing can be gained.
-
-    Raises:
-        ValueError: as `risk_coverage`.
 
     Relations: kin to the prediction rejection ratio, whose curve counts rejected queries as right.
     """
@@ -148,13 +131,11 @@ def normalised_aurc(uncertainty: ArrayLike, error: ArrayLike) -> float:
 
 
 class Verdict(NamedTuple):
-    """Whether an uncertainty tells right from wrong answers.
+    """Whether an uncertainty tells right from wrong answers, of `uncertainty_verdict`.
 
     ```python
-    rng = np.random.default_rng(0)
-    uncertainty = rng.uniform(size=200)
-    wrong = rng.uniform(size=200) < uncertainty
-    zoo.metrics.uncertainty_verdict(uncertainty, wrong).sentence
+    uncertainty = np.random.default_rng(0).uniform(size=200)
+    zoo.metrics.uncertainty_verdict(uncertainty, uncertainty > 0.7).sentence
     ```
 
     Attributes:
@@ -205,19 +186,14 @@ def uncertainty_verdict(
     ```
 
     Args:
-        uncertainty: `(queries,)`, higher is less sure.
-        error: `(queries,)`, see `risk_coverage`.
+        uncertainty, error: as of `risk_coverage`, as are errors.
         least: the gain that an informative uncertainty surely has, as a share of the oracle's.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
+        resamples, seed: of the bootstrap.
 
     Returns:
         A `Verdict`: `"not informative"` where the interval includes 0, `"misleading"` where it
         lies below 0, `"weak"` where it lies above 0, `"informative"` where all of it is at least
         `least`, `"undefined"` where all queries have one error.
-
-    Raises:
-        ValueError: as `risk_coverage`.
     """
     uncertainty, error = checks.vector(uncertainty, "uncertainty"), checks.vector(error, "error")
     gain = bootstrap(normalised_aurc, uncertainty, error, resamples=resamples, seed=seed)
@@ -225,12 +201,8 @@ def uncertainty_verdict(
 
 
 def kind_of_gain(gain: Estimate, least: float = INFORMATIVE) -> str:
-    """The `kind` of a `Verdict`, of a gain with its interval: 0 at random, 1 of an oracle.
-
-    Args:
-        gain: an `Estimate`, of `normalised_aurc` or of nAUC.
-        least: see `uncertainty_verdict`.
-    """
+    """The `kind` of a `Verdict`, of the `Estimate` of a gain, of `normalised_aurc` or of nAUC: 0 at
+    random, 1 of an oracle; `least` as of `uncertainty_verdict`."""
     if not np.isfinite(gain.value):
         return "undefined"
     if gain.low <= _ROUNDING and gain.high >= -_ROUNDING:

@@ -24,23 +24,18 @@ def backbones(
             local features, such as `zoo.encoders.clip_image("vit_b_32")`; or the shape of
             precomputed features, `(num_regions, dim)` or `(dim,)`, see
             `zoo.encoders.image_features`.
-        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`.
-            Builders save it with the model. It says how many words there are and how long a
-            caption is.
+        tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`,
+            saved with the model: it says how many words there are and how long a caption is.
         dim: of the GRU.
         caption_backbone: a `keras.Model` from ids to features, such as `zoo.encoders.clip_text()`,
             `zoo.encoders.bert(…)`, or `zoo.encoders.vectors(dim)` for stored vectors; None for a
             GRU over words.
         vocabulary_size, max_length: number of token ids, and length of a caption in ids, for a GRU
-            where there is no tokenizer.
+            where there is no tokenizer; else a ValueError.
         word_dim: dimension of the GRU's word vectors.
         word_vectors: initial word vectors `(vocabulary_size, word_dim)`, such as GloVe's, or None.
-        image_size: height and width of the images, for a named network.
-        image_weights: `"imagenet"`, a local path, or None, see `zoo.encoders.convolutional`.
+        image_size, image_weights: of `zoo.encoders.convolutional`, for a named network.
         gru: further options of `zoo.encoders.gru`, a builder's own.
-
-    Raises:
-        ValueError: if there is nothing to make a network over captions of.
     """
     options = {"word_dim": word_dim, "word_vectors": word_vectors, **(gru or {})}
     return encoders.image_features(image_backbone, image_size, image_weights), caption_features(

@@ -61,17 +61,14 @@ class DualEncoder(keras.Model):
         origin: the name or path by which `zoo.from_preset` found the model, else None.
         origin_weights: the `zoo.models.presets.weights_mark` of then.
 
-    Call arguments:
-        inputs: a dict with `"images"`, `"captions"` (token ids or vectors) or both.
-
-    Output: a dict with the embeddings of what was given, under the same keys.
+    Output: called with `"images"`, `"captions"` (token ids or vectors) or both, a dict with the
+        embeddings under the same keys.
 
     A training batch is a dict with `"images"` (N of them), `"captions"` (M of them),
     `"image_labels"` `(N,)` and `"caption_labels"` `(M,)`: an image and a caption match where their
     labels are equal, so several captions of an image are never each other's negatives. A batch
     may bring `"matches"` `(N, M)` in [0, 1] instead, and `"semantic"` `(N, M)` for the terms that
-    rank by it. Nothing else is read: `y`, `sample_weight` and `loss_weights` are refused. Metrics
-    of `compile(metrics=…)` see `(matches, logits)`, both `(images, captions)`.
+    rank by it. Nothing else is read: `y`, `sample_weight` and `loss_weights` are refused.
     """
 
     def __init__(
@@ -104,19 +101,13 @@ class DualEncoder(keras.Model):
     def compile(
         self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, **kwargs: Any
     ) -> None:
-        """Keras' `compile`, for one loss over `(matches, logits)`.
-
-        Args:
-            optimizer: as in Keras.
-            loss: replaces the model's own: a `keras.losses.Loss`, a function or a name, reduced
-                as Keras does: the mean of the values, unless the loss says otherwise.
-            loss_weights: None, since there is one loss. Auxiliary terms have their own `weight`.
-            metrics: functions of `(matches, logits)`, both `(images, captions)`, as in Keras.
-            **kwargs: as in Keras.
+        """Keras' `compile`, for one loss over `(matches, logits)`, both `(images, captions)`: a
+        `keras.losses.Loss`, a function or a name, reduced as Keras does, in place of the model's
+        own. Metrics are functions of the same two.
 
         Raises:
-            ValueError: if `loss_weights` are given, there are several losses, or Keras knows no
-                such loss.
+            ValueError: if `loss_weights` are given (auxiliary terms have their own `weight`), there
+                are several losses, or Keras knows no such loss.
         """
         if loss_weights is not None:
             raise ValueError(
@@ -215,11 +206,7 @@ class DualEncoder(keras.Model):
                 self.optimizer.build(self.trainable_variables)
 
     def tower(self, side: str) -> Tower:
-        """The `zoo.Tower` of a side, compiled once for this model.
-
-        Args:
-            side: `"images"` or `"captions"`.
-        """
+        """The `zoo.Tower` of a side, `"images"` or `"captions"`, compiled once for this model."""
         if side not in self._towers:
             self._towers[side] = Tower(self, side)
         return self._towers[side]
@@ -250,15 +237,12 @@ class DualEncoder(keras.Model):
     def encode_captions(
         self, captions: Sequence[str] | Tensor, batch_size: int = 256
     ) -> EmbeddingLike:
-        """Embeds captions as the user sees them.
+        """Embeds captions as the user sees them, as `encode_images`.
 
         Args:
             captions: strings; an array of token ids `(M, length)`, of a model of stored vectors
                 of these `(M, dim)`; or a `tf.data.Dataset` of batches of such arrays.
             batch_size: how many at once, for arrays.
-
-        Returns:
-            As `encode_images`.
 
         Raises:
             ValueError: if strings are given and the model has no tokenizer, if only some are
@@ -279,12 +263,8 @@ class DualEncoder(keras.Model):
         return ops.convert_to_tensor(embedding["mean"])
 
     def tokenize(self, captions: Sequence[str] | Tensor) -> Tensor:
-        """Token ids `(M, length)` of strings; anything else is returned as it is.
-
-        Raises:
-            ValueError: if strings are given and the model has no tokenizer, or if only some are
-                strings.
-        """
+        """Token ids `(M, length)` of strings; anything else is returned as it is. Raises ValueError
+        if strings are given and the model has no tokenizer, or if only some are strings."""
         strings = [captions] if isinstance(captions, (str, bytes)) else captions
         if not checked.is_text(strings):
             return captions
@@ -370,10 +350,7 @@ class DualEncoder(keras.Model):
         Args:
             filepath, format, verbose, **kwargs: as in Keras.
             input_signature: a dict of `keras.InputSpec`s, or a list of that dict. By default what
-                the encoders take, or what the model has been called with.
-
-        Raises:
-            ValueError: if neither says what the model takes.
+                the encoders take, or what the model has been called with; else a ValueError.
         """
         model = flat_model(self, input_signature, self._called_with)
         model.export(filepath, format=format, verbose=verbose, **kwargs)

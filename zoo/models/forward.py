@@ -22,13 +22,8 @@ class Forward:
     zoo.models.Forward(model.image_encoder)(np.zeros((2, 64, 64, 3)))["mean"].shape  # (2, 64)
     ```
 
-    Args:
-        encoder: a `keras.Model`, or a layer.
-
-    Call arguments:
-        batch: an array `(batch, …)` of what the encoder takes.
-
-    Output: what the encoder returns, as NumPy arrays; floats are float32.
+    Output: what the encoder, a `keras.Model` or a layer, returns of a batch, as NumPy arrays;
+        floats are float32.
     """
 
     def __init__(self, encoder: keras.layers.Layer):

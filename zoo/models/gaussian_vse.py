@@ -93,14 +93,8 @@ def gaussian_vsepp(
     similarity=zoo.similarities.KLDivergence()`.
 
     Args:
-        image_backbone, tokenizer, **points: of `vsepp`.
-        covariance, similarity, bounds, initial_log_variance: of `gaussian`.
-
-    Returns:
-        A `DualEncoder` of Gaussians, not compiled. Its loss sums over the batch.
-
-    Raises:
-        ValueError: as `vsepp` and `gaussian`.
+        image_backbone, tokenizer, **points: of `vsepp`, as are errors.
+        covariance, similarity, bounds, initial_log_variance: of `gaussian`, as are errors.
 
     Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
         Representations", 2022.
@@ -130,18 +124,10 @@ def gaussian_vsrn(
     The defaults are the paper's for Flickr30K. For COCO it has `covariance="ellipsoidal"`.
 
     Args:
-        image_backbone, tokenizer, **points: of `vsrn`.
-        covariance, similarity, bounds, initial_log_variance: of `gaussian`.
-        margin: of the triplet loss.
+        image_backbone, tokenizer, margin, **points: of `vsrn`, as are errors.
+        covariance, similarity, bounds, initial_log_variance: of `gaussian`, as are errors.
 
-    Returns:
-        A `DualEncoder` of Gaussians, not compiled. Its loss sums over the batch.
-
-    Raises:
-        ValueError: as `vsrn` and `gaussian`.
-
-    Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
-        Representations", 2022.
+    Reference: Pishdad et al., 2022, see `gaussian_vsepp`.
     """
     model = vsrn(image_backbone, tokenizer, margin=margin, **points)
     return gaussian(model, covariance, similarity, bounds, initial_log_variance)

@@ -54,34 +54,25 @@ def pcme(
         image_backbone, tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size,
             image_weights: see `zoo.models.backbones`.
         dim: dimension of the embedding (D).
-        num_samples: samples J of each embedding.
-        method: how the match probability is computed, `"sampled"` as in the paper or
-            `"moment_matched"` without noise, see `zoo.similarities.MatchProbability`.
-        scale, shift: initial a and b of sigmoid(−a·distance + b).
+        num_samples, method, scale, shift, seed: of `zoo.similarities.MatchProbability`.
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
         uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
-        seed: seed of the sampling.
         caption_backbone: a `keras.Model` from ids to local features, see
             `zoo.encoders.gaussian_caption_encoder`; None for a bidirectional GRU over words.
         sentence_dim: width of that GRU, `dim` if None as in the paper; in a plane two numbers
             cannot carry a sentence.
         variance_gru: whether the log variance of a caption has a second GRU, see
             `zoo.encoders.gaussian_caption_encoder`.
-        at_last_word: whether both GRUs give a sentence's states at its last word, as released,
-            see `zoo.layers.SentenceGRU`.
-        name: of the model.
+        at_last_word: of both GRUs, see `zoo.layers.SentenceGRU`.
         **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
-            `covariance=None` trains the means alone.
+            `covariance=None` trains the means alone: the distance between two points takes the
+            place of the distances between samples, and there is no KL ("μ only").
 
     Returns:
         A `DualEncoder`, not compiled. Its loss sums over the pairs of a batch, as the paper's.
 
     Raises:
         ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
-
-    Relations: `covariance=None` is the paper's "μ only": the distance between two points takes
-        the place of the distances between samples; uniformity is of the points, and there is no
-        KL.
 
     Reference: Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021.
 
@@ -154,20 +145,13 @@ def pcme_bert(
     scale=10.0, shift=10.0, kl_weight=1e-3, uniformity_weight=10.0`.
 
     Args:
-        image_backbone: as for `zoo.models.pcme`.
-        tokenizer: a layer from strings to token ids, such as `zoo.data.read_bert_tokenizer`. It
-            is saved with the model, and says how many tokens there are and how long a caption.
+        image_backbone, tokenizer, **options: as for `pcme`, as are the other arguments; the
+            tokenizer is such as `zoo.data.read_bert_tokenizer`.
         caption_backbone: a folder with BERT's weights, see `zoo.encoders.bert`; a `keras.Model`
             from ids to `{"features", "mask"}`; or None for a small BERT from scratch.
-        vocabulary_size: number of token ids, where there is no tokenizer.
-        dim, max_length, num_samples, scale, shift, kl_weight, uniformity_weight: as for `pcme`.
         dropout: of a BERT from scratch.
         variance_gru: whether the log variance is of a bidirectional GRU over BERT's states, as
             released; else linear in their mean.
-        **options: further ones of `pcme`.
-
-    Returns:
-        A `DualEncoder` of Gaussians, not compiled. Its loss sums over the pairs of a batch.
 
     Raises:
         ValueError: if there is nothing to make a caption encoder of.
@@ -239,25 +223,14 @@ def hib(
         backbone: a name of `zoo.encoders.convolutional`, or a `keras.Model` to features: a feature
             map of images, or `{"features", "mask"}` of token ids, such as `zoo.encoders.bert(…)`,
             which makes it captions against captions.
-        dim: dimension of the embedding (D).
         image_size, image_weights: of a named network, see `zoo.encoders.convolutional`.
-        num_samples: samples J of each embedding.
-        method: of `zoo.similarities.MatchProbability`.
-        scale, shift: initial a and b of sigmoid(−a·distance + b).
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)), the information bottleneck; 0 leaves it out.
-        seed: of the sampling.
-        name: of the model.
-        **head: options of `zoo.layers.GaussianHead`.
+        dim, num_samples, method, scale, shift, seed, **head: as of `pcme`, of which the defaults
+            are those for CUB; without variances a ValueError.
 
     Returns:
         A `DualEncoder`, not compiled, of which both encoders are one. Its loss sums over the pairs
         of a batch. Items are embedded alike by `encode_images` and `encode_captions`.
-
-    Raises:
-        ValueError: if there are no variances, which HIB is about.
-
-    Relations: `zoo.models.pcme` with one tower for both modalities and without uniformity; the
-        defaults are PCME's for CUB.
 
     Reference: Oh et al., "Modeling Uncertainty with Hedged Instance Embeddings", ICLR 2019; PCME
         (Chun et al., CVPR 2021), section 3.1.

@@ -60,9 +60,6 @@ def pcmepp(
             baseline `"match_probability"` sums (beside 1e-3 of VIB, or 5e-4 as pairs count once).
         seed: of all sampling.
 
-    Returns:
-        A `DualEncoder`, not compiled.
-
     Raises:
         ValueError: if the distance is unknown, or there is nothing to make a caption encoder of.
 

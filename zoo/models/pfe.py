@@ -27,8 +27,7 @@ def pfe(
     frozen, so nothing of the points is lost.
 
     ```python
-    points = zoo.models.vector_points(8)  # or any trained model of points
-    model = zoo.models.pfe(points)
+    model = zoo.models.pfe(zoo.models.vector_points(8))  # or any trained model of points
     model.encode_images(np.eye(8))  # a MultivariateNormalDiag
     ```
 
@@ -40,7 +39,6 @@ def pfe(
         regularization: L2 penalty of the maps; without it variances fit the training's items.
         image_features: whether an image's variance reads what its head reads, in place of the
             point, as the paper's does: it then knows of pictures that are unlike training's.
-            Captions' variances, which are of what was said, read the point.
         ambiguity_weight: of `zoo.losses.Ambiguity`, by which the variance follows the number of
             items that fit in place of the distance of pairs; 0 leaves it out. 100 outweighs the
             other terms, which pull the other way.

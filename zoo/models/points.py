@@ -62,24 +62,14 @@ def save_points(path: str | os.PathLike, of: str, card: dict[str, Any]) -> None:
 
 
 def vector_points(dim: int) -> DualEncoder:
-    """Vectors of images and captions as they are, compared by cosine.
-
-    With it evaluation, calibration, reports, indexes and exports take embeddings that another
-    model has made, without any training.
+    """Vectors of images and captions as they are, of `dim` channels, compared by cosine: with it
+    evaluation, calibration, reports, indexes and exports take embeddings that another model has
+    made.
 
     ```python
     model = zoo.models.vector_points(512)
     model.encode_images(np.eye(512))  # (512, 512), of length one
     ```
-
-    Args:
-        dim: channels of a vector, the same on both sides.
-
-    Returns:
-        A `DualEncoder` of points, without weights and without a loss.
-
-    Relations: `zoo.models.infonce` of `zoo.encoders.vectors` with linear maps that are the
-        identity.
     """
     return DualEncoder(
         _as_it_is(dim, "image_encoder"),

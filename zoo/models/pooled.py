@@ -65,17 +65,11 @@ def infonce(
     Args:
         image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
         temperature: initial τ of the softmax of cosine / τ. The default is CLIP's; PCME++'s
-            baseline starts at 1.0.
-
-    Returns:
-        A `DualEncoder` of points, not compiled.
+            baseline "InfoNCE" (section 3.1) starts at 1.0.
 
     Raises:
         ValueError: if there is nothing to make a caption encoder of, or the temperature is not
             at least 0.01, beyond which CLIP clips it.
-
-    Relations: with `temperature=1.0` PCME++'s baseline "InfoNCE" (section 3.1): its towers, CLIP's
-        loss.
 
     Released code differs: PCME++'s learns the factor 1 / τ itself, this its logarithm, as CLIP.
 
@@ -114,14 +108,9 @@ def vse_infinity(
     ```
 
     Args:
-        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`.
-        margin, mining: see `zoo.losses.TripletRanking`.
-
-    Returns:
-        A `DualEncoder` of points, not compiled. Its loss sums over the batch, as VSE++'s does.
-
-    Raises:
-        ValueError: if there is nothing to make a caption encoder of.
+        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`; without
+            anything to make a caption encoder of, a ValueError.
+        margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch, as VSE++'s does.
 
     Reference: Chen et al., "Learning the Best Pooling Strategy for Visual Semantic Embedding",
         CVPR 2021.

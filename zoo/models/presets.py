@@ -246,8 +246,6 @@ def save_preset(
         InputError: if the folder exists, a weight is too large for float16, a file is missing, or
             what was written does not read back.
         TypeError: if `model` is not a `DualEncoder`.
-
-    Relations: `DualEncoder.save_to_preset` is this with `overwrite`, as KerasHub names it.
     """
     if not isinstance(model, DualEncoder):
         raise TypeError(f"`model` must be a DualEncoder; received {type(model).__name__}")
@@ -314,15 +312,8 @@ def shown_pictures(model: DualEncoder, name: str | os.PathLike | None) -> dict[s
 
 
 def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
-    """How the model of a run or preset is shown pictures, for `zoo.data.images.prepare`.
-
-    Args:
-        name: a run folder, a name out of `zoo.list_presets()`, or a file or folder that holds a
-            model alone, whose pictures are then those of the defaults.
-
-    Returns:
-        `{"mode", "crop_fraction"}`.
-    """
+    """How the model of a run, preset or file is shown pictures, for `zoo.data.images.prepare`:
+    `{"mode", "crop_fraction"}`, those of the defaults of a model alone."""
     described, folder = card_of(name), RunFolder(name)
     if described is None:
         described = folder.config if folder.is_run else {}

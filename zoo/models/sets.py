@@ -105,9 +105,9 @@ def dive(
             towers. The paper's D_h is `num_heads · head_dim`; None gives it the paper's size, `dim`
             for a feature map and twice that for regions (1,024 and 2,048 with `dim=1024`).
             `normalize_over="positions"` is table 3's row "Transformer".
-        dropout: share of the numbers that a training step zeroes: of regions, word vectors and
-            sentences, and in the slots' attention and MLP. The released code has 0.1 for regions.
-        seed: of what a training step leaves out.
+        dropout, seed: share of the numbers that a training step zeroes: of regions, word vectors
+            and sentences, and in the slots' attention and MLP. The released code has 0.1 for
+            regions.
 
     Returns:
         A `DualEncoder` of sets, not compiled. `zoo.encoders.with_attention` shows what each
@@ -187,24 +187,15 @@ def pvse(
     ```
 
     Args:
-        image_backbone, tokenizer, dim, **options: as for `zoo.models.dive`, but for `merge`, here
-            `"concat"`.
+        image_backbone, tokenizer, dim, **options: as for `dive`, but for `merge`, here `"concat"`.
         num_embeddings: embeddings an item (K); 1 is a single embedding, which has no diversity.
-        similarity, alpha: as for `zoo.models.dive`; the paper's is `"maximum_pair"`.
-        margin, mining: of `zoo.losses.TripletRanking`.
-        discrepancy_weight, diversity_weight: of the maximum mean discrepancy between images and
-            captions, and of the diversity of the local parts; 0 leaves a term out.
-        hidden_dim: width of the local attention's hidden layer; None for half the channels.
-        dropout: share of the numbers that a training step zeroes, of regions, word vectors and
-            sentences.
-        seed: of what a training step leaves out.
+        similarity, alpha, margin, mining, discrepancy_weight, diversity_weight: as for `dive`; the
+            diversity is of the local parts.
+        hidden_dim: of `zoo.layers.LocalAttention`.
+        dropout, seed: share of the numbers that a training step zeroes, of regions, word vectors
+            and sentences.
 
-    Returns:
-        A `DualEncoder` of sets, not compiled. `zoo.encoders.with_attention` shows what each
-        embedding looks at.
-
-    Raises:
-        ValueError: if there is nothing to make a caption encoder of, or a size or name is wrong.
+    Returns and Raises: as of `dive`.
 
     Reference: Song and Soleymani, "Polysemous Visual-Semantic Embedding for Cross-Modal
         Retrieval", CVPR 2019.

@@ -44,13 +44,12 @@ def sgraf(
         similarity_dim: channels of an alignment.
         module: `"saf"`, `"sgr"` or `"both"`.
         num_steps: graph convolutions of SGR.
-        dropout: of the word vectors, and within the attention that pools a side.
-        margin, mining: see `zoo.losses.TripletRanking`.
-        seed: of the dropout.
+        dropout, seed: of the word vectors, and within the attention that pools a side.
+        margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch.
 
     Returns:
-        A `DualEncoder` of token sequences, not compiled. Its loss sums over the batch. Two items
-        can only be compared together: there is no uncertainty, and no index.
+        A `DualEncoder` of token sequences, not compiled. Two items can only be compared together:
+        there is no uncertainty, and no index.
 
     Raises:
         ValueError: if there is nothing to make a caption encoder of, or the module is unknown.

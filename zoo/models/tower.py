@@ -36,7 +36,7 @@ class Tower:
     it as it is.
 
     Args:
-        model: a `DualEncoder`, or whatever `zoo.from_preset` takes.
+        model: a `DualEncoder`, or whatever `zoo.from_preset` takes (else an InputError).
         side: `"images"` or `"captions"`.
         batch_size: pictures at once; texts and vectors are small, and come by the hundred.
         mode, crop_fraction: how pictures become squares, see `zoo.data.images.prepare`. None: as
@@ -47,10 +47,6 @@ class Tower:
             or `"ids"` of words.
         dim: channels of stored vectors, or None.
         measure: of the side's uncertainty, see `zoo.embeddings.uncertainty`; None of points.
-
-    Raises:
-        InputError: if there is no such model.
-        ValueError: if the side is neither.
     """
 
     def __init__(
@@ -122,11 +118,8 @@ class Tower:
         return self._encoded(batches, len(files), progress)
 
     def of_texts(self, texts: Sequence[str], progress: Any = False) -> Embedding:
-        """The embedding of strings.
-
-        Raises:
-            InputError: if the model has no tokenizer, or a text holds a lone surrogate.
-        """
+        """The embedding of strings. Raises InputError if the model has no tokenizer, or a text
+        holds a lone surrogate."""
         self.expect("texts")
         texts = np.array([texts] if isinstance(texts, str) else list(texts), object)
         for text in texts:
@@ -137,11 +130,8 @@ class Tower:
         return self._encoded(batches, len(texts), progress)
 
     def of_vectors(self, vectors: Any, progress: Any = False) -> Embedding:
-        """The embedding of stored vectors `(N, dim)`.
-
-        Raises:
-            InputError: if the model reads none, or of another dim.
-        """
+        """The embedding of stored vectors `(N, dim)`. Raises InputError if the model reads none, or
+        of another dim."""
         self.expect("vectors")
         if np.ndim(vectors) != 2 or vectors.shape[1] != self.dim:
             raise InputError(
@@ -156,12 +146,9 @@ class Tower:
 
         Args:
             arrays: pictures `(N, size, size, 3)` of 0 … 255, features, token ids or vectors; or
-                batches of that, such as a `tf.data.Dataset`.
+                batches of that, such as a `tf.data.Dataset`; at least one item, else a ValueError.
             batch_size: of an array; default: by its kind.
             progress: as of `of_files`.
-
-        Raises:
-            ValueError: if there is no item.
         """
         total = None
         if hasattr(arrays, "shape"):
@@ -174,14 +161,8 @@ class Tower:
         return self._encoded(batches, total, progress)
 
     def fitted(self, picture: Any) -> np.ndarray:
-        """A picture as the encoder is shown it, uint8 `(size, size, 3)`.
-
-        Args:
-            picture: as one of `of_files`.
-
-        Raises:
-            InputError: if it cannot be read, or the model reads no pictures.
-        """
+        """A picture, as one of `of_files`, as the encoder is shown it, uint8 `(size, size, 3)`.
+        Raises InputError if it cannot be read, or the model reads no pictures."""
         from zoo.files.decoding import decoded  # here, for backends without TensorFlow
 
         self.expect("pictures")
@@ -202,14 +183,7 @@ class Tower:
         return max(_MANY[what], self.batch_size)
 
     def expect(self, wanted: str) -> None:
-        """Checks what the side reads.
-
-        Args:
-            wanted: a value of `reads`.
-
-        Raises:
-            InputError: if it reads something else.
-        """
+        """Raises InputError if the side reads something else than `wanted`, a value of `reads`."""
         if self.reads == wanted:
             return
         if wanted == "texts":

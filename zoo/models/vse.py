@@ -35,19 +35,12 @@ def vsepp(
     so): from random weights, hardest negatives can draw everything into one point.
 
     Args:
-        image_backbone, tokenizer, **options: see `zoo.models.backbones`.
+        image_backbone, tokenizer, **options: see `zoo.models.backbones`; without anything to make a
+            caption encoder of, a ValueError.
         dim: dimension of the embedding (D).
-        margin, mining: see `zoo.losses.TripletRanking`.
+        margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch.
         unit_features: whether a network's features have length one before the linear map too.
             None for yes, except for precomputed features.
-
-    Returns:
-        A `DualEncoder` of points, not compiled. Its loss sums over the batch.
-
-    Raises:
-        ValueError: if there is nothing to make a caption encoder of.
-
-    Relations: `vse0` is it with `mining="sum"`.
 
     Reference: Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives",
         BMVC 2018. The length of the features is that of the released code (`EncoderImageFull`;
@@ -71,22 +64,12 @@ def vse0(
     tokenizer: keras.layers.Layer | None = None,
     **options: Any,
 ) -> DualEncoder:
-    """VSE0: VSE++ with all negatives, a hinge each.
+    """VSE0: VSE++ with all negatives, a hinge each; arguments and errors of `vsepp`.
 
     ```python
     words = zoo.data.WordTokenizer(["bird", "red"], max_words=4)
-    model = zoo.models.vse0("tiny", words, dim=8, word_dim=4, image_size=32)
-    model.encode_captions(["a red bird"])  # (1, 8)
+    zoo.models.vse0("tiny", words, dim=8, word_dim=4, image_size=32)
     ```
-
-    Args:
-        image_backbone, tokenizer, **options: of `vsepp`.
-
-    Returns:
-        A `DualEncoder` of points, not compiled. Its loss sums over the batch.
-
-    Raises:
-        ValueError: as `vsepp`.
 
     Reference: Kiros et al., "Unifying Visual-Semantic Embeddings with Multimodal Neural Language
         Models", 2014, as Faghri et al. (BMVC 2018) call it.
@@ -114,18 +97,14 @@ def vsrn(
 
     Args:
         image_backbone, tokenizer, **options: see `zoo.models.backbones`; the cells of a network's
-            map are taken for regions.
+            map are taken for regions. Without anything to make a caption encoder of, a ValueError.
         dim: dimension of the embedding (D).
         num_layers: graph convolutions.
-        margin, mining: see `zoo.losses.TripletRanking`.
+        margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch.
         released: see `zoo.encoders.reasoning_image_encoder`.
 
-    Returns:
-        A `DualEncoder` of points, not compiled. Its loss sums over the batch. The paper's second
-        loss, which makes the regions tell the caption, comes with `with_captioning`.
-
-    Raises:
-        ValueError: if there is nothing to make a caption encoder of.
+    Relations: the paper's second loss, which makes the regions tell the caption, comes with
+        `with_captioning`.
 
     Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
 
@@ -153,7 +132,7 @@ def with_captioning(
     """VSRN as it is trained with its second loss: the related regions must tell the caption.
 
     Fit what this returns, and go on with the model that was given: they share all weights but the
-    decoder's.
+    decoder's. Its image embeddings also have `"regions"`.
 
     ```python
     training = zoo.models.with_captioning(model)
@@ -164,12 +143,9 @@ def with_captioning(
 
     Args:
         model: of `vsrn` or `gaussian_vsrn`.
-        weight: of `zoo.losses.Captioning`; the paper adds both losses as they are.
+        weight, word_dim, hidden_dim: of `zoo.losses.Captioning`; the paper adds both losses as they
+            are.
         vocabulary_size: number of token ids, where the model has no tokenizer.
-        word_dim, hidden_dim: of the decoder.
-
-    Returns:
-        A `DualEncoder`, not compiled, whose image embeddings also have `"regions"`.
 
     Raises:
         ValueError: if the model has no region reasoning, or there is neither a tokenizer nor

@@ -37,18 +37,13 @@ def confidence_ellipses(
     ```
 
     Args:
-        images: a Gaussian, `{"mean": (n, dim), "log_variance": (n, dim)}`.
-        image_labels: `(n,)` classes.
-        captions: a Gaussian likewise, or None.
-        caption_labels: `(m,)` classes of the captions.
+        images, captions: Gaussians, `{"mean": (n, dim), "log_variance": (n, dim)}`.
+        image_labels, caption_labels: `(n,)` classes.
         names: dict from class to its name; without it the class itself.
         confidence: share of each Gaussian that lies in its ellipse.
         plane: a `Plane` to draw in, or None for that of the main directions.
         generic: `(text, Gaussian of one item)`, a caption of no class, drawn black and dotted; or
             None.
-
-    Returns:
-        A matplotlib figure.
 
     Reference: PCME (Chun et al., CVPR 2021) figure 5.
     """

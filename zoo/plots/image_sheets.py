@@ -38,11 +38,8 @@ def attention_sheet(
         images: `q` images `(height, width, 3)`, 0 … 255.
         attention: `(q, K, rows, columns)`, each map summing to one, such as the attention of
             `zoo.encoders.with_attention` in the shape of `zoo.encoders.map_size`.
-        captions: `q` lists of `K` texts, the caption nearest to each element, or None.
-        cosines: `(q, K)` of these, or None.
-
-    Returns:
-        A matplotlib figure.
+        captions, cosines: `q` lists of `K` texts, the caption nearest to each element, and `(q, K)`
+            of their cosines, or None.
     """
     attention = np.asarray(attention, np.float32)
     rows, count = attention.shape[:2]
@@ -71,15 +68,8 @@ def attention_sheet(
 
 
 def overlay(image: np.ndarray, attention: np.ndarray) -> np.ndarray:
-    """An image that is pale and grey where there is no attention and unchanged where there is most.
-
-    Args:
-        image: uint8 `(height, width, 3)`.
-        attention: `(rows, columns)`, not negative.
-
-    Returns:
-        uint8 `(height, width, 3)`.
-    """
+    """An image, uint8 `(height, width, 3)`, that is pale and grey where there is no attention
+    `(rows, columns)` and unchanged where there is most."""
     attention = np.asarray(attention, np.float32)
     relative = Image.fromarray(attention / max(float(attention.max()), 1e-12))
     size = (image.shape[1], image.shape[0])

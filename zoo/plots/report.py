@@ -47,7 +47,7 @@ def write_report(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Path:
-    """Evaluates a model on a split and writes `report.md` and its figures as PNG.
+    """Evaluates a model on a split and writes `report.md`, whose path it returns, and its figures.
 
     ```python
     model, split = zoo.evaluation.open_run("toy_birds_pfe")
@@ -61,14 +61,10 @@ def write_report(
         name: of the run, as commands take it.
         probes: the run's `zoo.confidence.Probes`; None measures a confidence that is learnt on
             this split, by cross-fitting.
-        ranking: `"own"`, or another of `zoo.similarities.NAMES` to rank by.
+        ranking: `"own"`, or another of `zoo.similarities.NAMES` to rank by; else a ValueError.
         resamples, seed: of the bootstrap.
 
-    Returns:
-        The path of the page.
-
     Raises:
-        ValueError: if the ranking is unknown.
         InputError: if a file cannot be written, or one of the same name is there that no report
             wrote.
     """

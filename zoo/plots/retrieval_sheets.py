@@ -38,12 +38,8 @@ def text_to_image_sheet(
         captions: `q` texts.
         images: `q` lists of `k` images, `(height, width, 3)` with values in 0 … 255.
         correct: `(q, k)` booleans.
-        query_uncertainty: `(q,)` uncertainty of the captions, or None.
-        image_uncertainty: `(q, k)` uncertainty of the retrieved images, or None.
+        query_uncertainty, image_uncertainty: of the captions `(q,)` and of the images `(q, k)`.
         scores: `(q, k)` similarities, or None.
-
-    Returns:
-        A matplotlib figure.
     """
     correct = np.asarray(correct, bool)
     rows, columns = correct.shape
@@ -76,23 +72,13 @@ def image_to_text_sheet(
     caption_uncertainty: np.ndarray | None = None,
     scores: np.ndarray | None = None,
 ) -> Figure:
-    """One row an image: the image, then the captions that it retrieves, the best first.
+    """One row an image: the image, then the captions that it retrieves, the best first; arguments
+    as of `text_to_image_sheet`, images and captions exchanged.
 
     ```python
     captions = [["a red bird", "a cat"]]
     figure = image_to_text_sheet([np.zeros((64, 64, 3))], captions, [[True, False]])
     ```
-
-    Args:
-        images: `q` images, `(height, width, 3)` with values in 0 … 255.
-        captions: `q` lists of `k` texts.
-        correct: `(q, k)` booleans.
-        query_uncertainty: `(q,)` uncertainty of the images, or None.
-        caption_uncertainty: `(q, k)` uncertainty of the retrieved captions, or None.
-        scores: `(q, k)` similarities, or None.
-
-    Returns:
-        A matplotlib figure.
     """
     correct = np.asarray(correct, bool)
     rows, columns = correct.shape

@@ -21,14 +21,8 @@ _COLUMNS = 3
 
 
 def draw_run(run: Run, results: dict[str, Any], split: EncodedSplit, model: DualEncoder) -> None:
-    """Writes the figures of a finished run into its folder: `draw`, and the curves of training.
-
-    For `report=` of `zoo.training.finish`.
-
-    Args:
-        run: whose test split was evaluated.
-        results, split, model: see `draw`.
-    """
+    """Writes the figures of a finished run into its folder: `draw` of its test split, and the
+    curves of training. For `report=` of `zoo.training.finish`."""
     folder, test = run.folder.plots, run.test
     draw(folder, results, split, model, test.picture, test.true_matches)
     if run.folder.history_path.exists():  # not where nothing is trained
@@ -45,6 +39,7 @@ def draw(
     true_matches: np.ndarray | None = None,
 ) -> list[str]:
     """Writes the figures of an evaluated split as PNG: retrieval sheets, and of its uncertainties.
+    Returns their names.
 
     Args:
         folder: a `Path`.
@@ -54,9 +49,6 @@ def draw(
         picture: function from an image's index to its pixels `(height, width, 3)`, 0 … 255; None,
             for features, draws no sheets.
         true_matches: `(M,)`, the number of images that each caption is true of, or None.
-
-    Returns:
-        The names of the figures.
     """
     figures = {}
     if picture is not None:
@@ -117,15 +109,9 @@ def training_curves(history: Mapping[str, Sequence]) -> Figure:
     ```
 
     Args:
-        history: columns of one length, as `zoo.training.resume.read_history` or Keras'
-            `History.history` give them. `val_NAME` is drawn with `NAME`. A column `phase` sets
-            the phases apart and names them.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: if there is nothing to draw.
+        history: columns of one length (none is a ValueError), as
+            `zoo.training.resume.read_history` or Keras' `History.history` give them. `val_NAME` is
+            drawn with `NAME`. A column `phase` sets the phases apart and names them.
     """
     names = [n for n in history if n not in _NOT_CURVES and len(history[n])]
     panels = [n for n in names if not (n.startswith("val_") and n[4:] in names)]
@@ -158,18 +144,12 @@ def training_curves(history: Mapping[str, Sequence]) -> Figure:
 
 @styled
 def prompts_plot(accuracy, best_of_class):
-    """Accuracy with the K most certain prompts of every class, and the best K of each class.
+    """Accuracy, top-1 in percent `(prompts,)`, with the K most certain prompts of every class, and
+    the best K of each class, `(classes,)`.
 
     ```python
     figure = prompts_plot([8.0, 9.5, 9.3], [1, 3, 3, 2])
     ```
-
-    Args:
-        accuracy: `(prompts,)`, top-1 in percent for K = 1, 2, ….
-        best_of_class: `(classes,)`, the K that each class keeps.
-
-    Returns:
-        A matplotlib figure.
 
     Reference: PCME++ (Chun, ICLR 2024), figure C.1.
     """

@@ -78,22 +78,12 @@ def new_figure(width, height):
 
 
 def save(figure: Figure, path: str | os.PathLike, dpi: int = 150) -> Path:
-    """Writes a figure atomically, in the format of the suffix (`.png`, `.svg`, `.pdf`).
+    """Writes a figure atomically, in the format of the suffix (`.png`, `.svg`, `.pdf`), and returns
+    the path, whose folder is made when missing. Raises InputError if it cannot be written.
 
     ```python
     save(training_curves({"loss": [2.0, 1.0]}), Path("loss.png"))
     ```
-
-    Args:
-        figure: what a function of `zoo.plots` returned.
-        path: the file. Its folder is made when missing.
-        dpi: pixels per inch.
-
-    Returns:
-        The path.
-
-    Raises:
-        InputError: if the file cannot be written.
     """
     with matplotlib.rc_context(STYLE), atomic(path) as temporary:
         figure.savefig(temporary, dpi=dpi)

@@ -34,9 +34,6 @@ def uncertainty_against_matches(
         matches: `(captions,)`, the number of images that each caption is true of, at least 1.
         measure: name of the uncertainty with its unit, for the axis.
 
-    Returns:
-        A matplotlib figure.
-
     Raises:
         ValueError: if lengths differ or a caption is true of no image.
     """
@@ -101,15 +98,9 @@ def recall_by_uncertainty_plot(
     ```
 
     Args:
-        i2t, t2i: results of `zoo.metrics.recall_by_uncertainty` for image and for caption queries:
-            `recall` and `count`, `(bins,)` each, from certain to uncertain.
+        i2t, t2i: results of `zoo.metrics.recall_by_uncertainty` for image and for caption queries;
+            neither is a ValueError.
         k: the K of Recall@K.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: if neither direction is given.
 
     Reference: PCME (Chun et al., CVPR 2021) figure 6, PCME++ (Chun, ICLR 2024) figure 5.
     """
@@ -153,16 +144,9 @@ def risk_coverage_plot(
 
     Args:
         i2t, t2i: results of `zoo.metrics.risk_coverage` for image and for caption queries, with
-            errors of 0 or 1.
-        error: name of the error, for the axis.
-        by: what queries are ordered by, for the legend.
+            errors of 0 or 1; neither is a ValueError.
+        error, by: names of the error, for the axis, and of what queries are ordered by.
         areas: whether the legend has the areas under the curves.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: if neither direction is given.
 
     Reference: Geifman and El-Yaniv, "Selective classification for deep neural networks", 2017.
     """
