@@ -4,14 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from zoo.metrics.statistics import finite
+from zoo.embeddings.checks import vector
 
 
 def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
     """The probability that one of the positives is greater than one of the negatives, ties half."""
-    positives, negatives = finite(positives, "positives"), finite(negatives, "negatives")
-    if not len(positives) or not len(negatives):
-        raise ValueError("`positives` and `negatives` must hold one number each at least")
+    positives, negatives = vector(positives, "positives"), vector(negatives, "negatives")
     above = stats.mannwhitneyu(positives, negatives).statistic
     return float(above / (len(positives) * len(negatives)))
 

@@ -75,5 +75,5 @@ def test_verdicts():
 def test_auroc_by_hand_and_ties_count_half():
     assert auroc([3.0, 1.0], [2.0, 1.0]) == pytest.approx((2 + 0.5) / 4)
     assert auroc([1.0], [0.0]) == 1.0
-    with pytest.raises(ValueError, match="one number each"):
+    with pytest.raises(ValueError, match="one value a query"):
         auroc([], [1.0])

@@ -7,12 +7,16 @@ import numpy as np
 class Layer(keras.layers.Layer):
     """A layer whose config is what its constructor was given, as Keras finds it of plain values.
 
-    The numbers may be NumPy's and the dtype a policy, of which Keras alone finds no config.
+    The numbers may be NumPy's and the dtype a policy, of which Keras alone finds no config. A mask
+    is handed on by layers that say so: most pool positions.
     """
 
     def __new__(cls, *args, dtype=None, **kwargs):
         args, kwargs = keras.tree.map_structure(_plain, (args, kwargs))
         return super().__new__(cls, *args, **kwargs)  # `get_config` knows the policy
+
+    def compute_mask(self, inputs, previous_mask):
+        return None
 
 
 def _plain(value):

@@ -48,7 +48,7 @@ def clip_image(
 
     Args:
         name: one of the above.
-        weights: a local file of OpenAI's or Hugging Face's CLIP, or a KerasHub preset folder, see
+        weights: a local file of OpenAI's or Hugging Face's CLIP, see
             `zoo.encoders.clip_weights`; None for random ones.
         image_size: height and width. Other sizes than the weights' interpolate the positions.
         variance_blocks: how many of the last blocks log σ² has of its own, with random weights,

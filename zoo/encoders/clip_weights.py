@@ -1,7 +1,7 @@
 """CLIP weights of OpenAI's and Hugging Face's naming, from a local file into KerasHub's towers.
 
-Reads `.safetensors` and `.npz` files with either's names, and folders with a KerasHub preset of a
-`CLIPBackbone`. Positions of another image size are interpolated; text positions are cut.
+Reads `.safetensors` and `.npz` files with either's names. Positions of another image size are
+interpolated; text positions are cut.
 """
 
 import os
@@ -14,16 +14,13 @@ import numpy as np
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry, fill
-from zoo.errors import InputError, require
+from zoo.errors import InputError
 
 
 def load_clip_weights(encoder, path, tower):
     """Copies CLIP's weights into a built tower of KerasHub, `"vision"` or `"text"`. Raises
-    InputError if the file or folder is none of those above, or not of this network."""
+    InputError if the file is none of those above, or not of this network."""
     path = pathlib.Path(os.fspath(path)).expanduser()
-    if path.is_dir():
-        _copy_preset(encoder, path, tower)
-        return
     arrays = WeightArrays(path, "CLIP weights")
     names = _names(arrays, tower)
     blocks = len(encoder.encoder_layers)
@@ -108,14 +105,3 @@ def _resized(positions, count):
     grid = ops.image.resize(grid, (new, new), interpolation="bicubic", antialias=True)
     grid = ops.convert_to_numpy(grid).reshape(new * new, -1)
     return np.concatenate([positions[:1], grid])
-
-
-def _copy_preset(encoder, path, tower):
-    keras_hub = require("keras_hub", extra="text")
-
-    try:
-        backbone = keras_hub.models.CLIPBackbone.from_preset(str(path))
-        weights = getattr(backbone, f"{tower}_encoder").get_weights()
-        encoder.set_weights(weights)
-    except Exception as error:  # KerasHub raises several kinds, depending on what is missing
-        raise InputError(f"{path}: not a KerasHub preset of this CLIP: {error}") from error

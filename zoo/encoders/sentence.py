@@ -127,9 +127,12 @@ def with_trainable_blocks(
     olds = [layer for layer in layers.values() if isinstance(layer, TransformerBlock)]
     olds.sort(key=lambda block: int(block.name.rpartition("_")[2]))
     embed, kept = WordPieces.from_config(layers["word_pieces"].get_config()), len(olds)
-    blocks = [TransformerBlock.from_config(block.get_config()) for block in olds]
-    for number, block in enumerate(blocks):
-        block.dropout = dropout if number >= kept - trainable_blocks else 0.0
+    blocks = [
+        TransformerBlock.from_config(
+            {**block.get_config(), "dropout": dropout * (number >= kept - trainable_blocks)}
+        )
+        for number, block in enumerate(olds)
+    ]
     length = backbone.input_shape[1]
     found = _composed(embed, blocks, length, "pooling" in layers, trainable_blocks)
     for new, old in zip([embed, *blocks], [layers["word_pieces"], *olds], strict=True):

@@ -62,9 +62,6 @@ class LocalAttention(Layer):
         pooled = ops.matmul(ops.cast(attention, features.dtype), features)
         return (pooled, attention) if return_attention else pooled
 
-    def compute_mask(self, features, previous_mask):
-        return None  # the positions are gone
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class PolysemousEmbedding(Layer):
@@ -132,9 +129,6 @@ class PolysemousEmbedding(Layer):
         if return_attention:
             return {"elements": elements, "slots": slots, "attention": attention}
         return elements
-
-    def compute_mask(self, features, previous_mask):
-        return None  # the positions are gone
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -207,6 +201,3 @@ class GlobalAttention(Layer):
         scores = ops.squeeze(self.score(local * ops.expand_dims(pooled, 1)), -1)
         weights = ops.cast(masked_softmax(scores, mask), tokens.dtype)
         return unit_length(ops.sum(ops.expand_dims(weights, -1) * tokens, axis=1))
-
-    def compute_mask(self, tokens, previous_mask):
-        return None  # the positions are gone

@@ -167,6 +167,3 @@ class GaussianHead(Layer):
         # Said, since to trace the head takes a third of the time in which a model is built.
         names = ["mean"] if self.covariance is None else ["mean", "log_variance"]
         return {name: keras.KerasTensor((features.shape[0], self.dim), "float32") for name in names}
-
-    def compute_mask(self, features, previous_mask):
-        return None  # the positions are gone

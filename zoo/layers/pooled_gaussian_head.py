@@ -145,9 +145,6 @@ class PooledGaussianHead(Layer):
         parts = (self.variance_map, self.variance_pooling, self.covariance)
         return [part for part in parts if part is not None]
 
-    def compute_mask(self, features, previous_mask):
-        return None  # the positions are gone
-
     def _dense(self, name, **options):
         return keras.layers.Dense(self.dim, dtype=self.dtype_policy, name=name, **options)
 

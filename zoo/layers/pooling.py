@@ -30,9 +30,6 @@ class MeanPooling(Layer):
     def call(self, features: Tensor, mask: Tensor | None = None) -> Tensor:
         return masked_mean(features, mask)
 
-    def compute_mask(self, features, previous_mask):
-        return None  # the positions are gone
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class GeneralizedPooling(Layer):
@@ -102,9 +99,6 @@ class GeneralizedPooling(Layer):
         states, _ = self.reader(encoding, mask=counts)
         scores = ops.cast(ops.squeeze(self.score(states), -1), "float32")
         return masked_softmax(scores / self.temperature, counts)
-
-    def compute_mask(self, features, previous_mask):
-        return None  # the positions are gone
 
 
 def _lowest(features):

@@ -149,9 +149,6 @@ class SlotAttention(Layer):
         batch, length = ops.shape(values)[0], ops.shape(values)[2]
         return ops.reshape(ops.swapaxes(values, 1, 2), (batch, length, self.width))
 
-    def compute_mask(self, slots, previous_mask):
-        return None  # there are as many slots for every item
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class SetPrediction(Layer):
@@ -278,9 +275,6 @@ class SetPrediction(Layer):
         if len(features.shape) == 4:
             return map_encoding(shape[1], shape[2], features.shape[-1])
         return sequence_encoding(shape[1], features.shape[-1], mask)
-
-    def compute_mask(self, features, previous_mask):
-        return None  # there are as many elements for every item
 
 
 @keras.saving.register_keras_serializable(package="halo")

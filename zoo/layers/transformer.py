@@ -115,18 +115,6 @@ class TransformerBlock(Layer):
     def compute_output_spec(self, tokens, padding_mask=None, training=None):
         return keras.KerasTensor(tokens.shape, self.compute_dtype)
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "mlp_dim": self.mlp_dim,
-            "activation": self.activation,
-            "epsilon": self.epsilon,
-            "causal": self.causal,
-            "post_norm": self.post_norm,
-            "dropout": self.dropout,
-        }
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class LearnedTokens(Layer):

@@ -83,9 +83,6 @@ class Ambiguity(Auxiliary):
         error = error - mean_over(error, counts)
         return mean_over(ops.square(error), counts)
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "temperature": self.temperature, "slope": self.slope}
-
 
 def _unit(means):
     means = ops.stop_gradient(means)

@@ -1,7 +1,6 @@
 """Losses that are a smooth average precision: by matches, and by semantic similarity."""
 
 import functools
-from typing import Any
 
 import keras
 from keras import ops
@@ -76,9 +75,6 @@ class SmoothAveragePrecision(MatrixLoss):
         query = 1.0 - ops.divide_no_nan(precision, positives)
         return mean_over(query, ops.cast(ops.greater(positives, 0.0), "float32"))
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "temperature": self.temperature}
-
 
 @keras.saving.register_keras_serializable(package="halo")
 class SemanticPrecision(MatrixLoss):
@@ -137,13 +133,6 @@ class SemanticPrecision(MatrixLoss):
         rows = self._disagreement(semantic_similarity, logits)
         columns = self._disagreement(ops.transpose(semantic_similarity), ops.transpose(logits))
         return 0.5 * (rows + columns)
-
-    def get_config(self) -> dict[str, Any]:
-        temperatures = {
-            "temperature": self.temperature,
-            "semantic_temperature": self.semantic_temperature,
-        }
-        return {**super().get_config(), **temperatures}
 
     def _disagreement(self, semantics, logits):
         temperature = self.semantic_temperature or self.temperature

@@ -1,5 +1,6 @@
 """Losses over a matrix of matches, auxiliary terms on embeddings, and their reductions."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from zoo.embeddings import Tensor, as_embedding
+from zoo.embeddings.layer import Layer
 
 _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 
@@ -90,7 +92,9 @@ class MatrixLoss(keras.losses.Loss):
             return self.call(matches, logits)
 
     def get_config(self) -> dict[str, Any]:
-        return {"name": self.name}
+        # What the constructor takes, by its names.
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _check_shapes(self, targets, logits):
         are_matrices = len(targets) == len(logits) == 2 and all(
@@ -136,7 +140,7 @@ def mean_over(values: Tensor, weights: Tensor) -> Tensor:
     return ops.divide_no_nan(ops.sum(values * weights), ops.sum(weights))
 
 
-class Auxiliary(keras.layers.Layer):
+class Auxiliary(Layer):
     """Base of the auxiliary terms: two batches of embeddings in, one unweighted float32 scalar out.
 
     ```python
@@ -171,9 +175,6 @@ class Auxiliary(keras.layers.Layer):
 
     def compute_output_spec(self, *args, **kwargs):
         return keras.KerasTensor((), dtype="float32")
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "weight": self.weight}
 
 
 def _known_values(array):

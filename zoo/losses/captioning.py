@@ -107,12 +107,3 @@ class Captioning(Auxiliary):
         logits = self.next_words(regions, before)
         losses = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
         return mean_over(ops.sum(losses * counts, axis=1), told)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "region_dim": self.region_dim,
-            "word_dim": self.word_dim,
-            "hidden_dim": self.hidden_dim,
-        }

@@ -88,9 +88,6 @@ class MaximumMeanDiscrepancy(Auxiliary):
     def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return maximum_mean_discrepancy(images, captions, self.gamma, self.squared)
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "gamma": self.gamma, "squared": self.squared}
-
 
 def _flat(embedding, name):
     """Points `(n, dim)` and the weight of each, summing to one."""

@@ -82,9 +82,6 @@ class Inclusion(Auxiliary):
     def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return inclusion_loss(images, captions, self.scale)
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "scale": self.scale}
-
 
 def mutual_likelihood(images: EmbeddingLike, captions: EmbeddingLike) -> Tensor:
     """log ∫ p_i(z) q_i(z) dz of each pair, a mean over dimensions.
@@ -183,9 +180,6 @@ class KLRegularizer(Auxiliary):
 
     def call(self, images: Embedding, captions: Embedding) -> Tensor:
         return self._reduce(images) + self._reduce(captions)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "reduction": self.reduction}
 
     def _reduce(self, embedding):
         divergence = kl_to_standard_normal(embedding)

@@ -1,7 +1,5 @@
 """Losses that read a logit as the log-odds of a match, or as one of a softmax over a batch."""
 
-from typing import Any
-
 import keras
 from keras import ops
 
@@ -60,13 +58,6 @@ class MatchingCrossentropy(MatrixLoss):
             pseudo += self._crossentropy(ops.transpose(columns), logits)
             loss += 0.5 * self.pseudo_positive_weight * pseudo
         return loss
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "pseudo_positive_weight": self.pseudo_positive_weight,
-            "reduction": self.reduction,
-        }
 
     def _crossentropy(self, matches, logits):
         pairs = ops.binary_crossentropy(matches, logits, from_logits=True)

@@ -73,14 +73,6 @@ class TripletRanking(MatrixLoss):
         columns = self._direction(ops.transpose(matches), ops.transpose(logits))
         return rows + columns
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "margin": self.margin,
-            "mining": self.mining,
-            "reduction": self.reduction,
-        }
-
     def _direction(self, matches, logits):
         mine = _hardest if self.mining == "hardest" else _one_positive_at_a_time
         total, hinges = mine(matches, logits, self.margin, self.mining)
@@ -160,6 +152,7 @@ class AuxiliaryRanking(Auxiliary):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
+            "weight": self.weight,
             "loss": keras.saving.serialize_keras_object(self.loss),
             "num_samples": self.num_samples,
             "seed": self.seed,

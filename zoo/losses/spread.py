@@ -80,9 +80,6 @@ class Uniformity(Auxiliary):
         batch = [self._points(images, "images"), self._points(captions, "captions")]
         return uniformity(ops.concatenate(batch, axis=0))
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "num_samples": self.num_samples, "seed": self.seed}
-
     def _points(self, embedding, name):
         if self.num_samples is None:
             return points(embedding, name)

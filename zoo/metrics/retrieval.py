@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.stats import hypergeom
 
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.ranks import rank_queries
@@ -138,28 +138,14 @@ def chance(relevance: Any, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
             raise ValueError(f"`relevance` has no positive for any query of {direction}")
         weight = 100.0 * queries / queries.sum()
         for k in ks:
-            results[f"{direction}_recall@{k}"] = float(weight @ _hit_rate(counts, total, k))
+            results[f"{direction}_recall@{k}"] = float(
+                weight @ hypergeom.sf(0, total, counts, min(k, total))
+            )
         results[f"{direction}_r_precision"] = float(weight @ (counts / total))
         precisions = [_average_precision(count, total) for count in counts]
         results[f"{direction}_map@r"] = float(weight @ precisions)
     results["rsum"] = rsum(results)
     return results
-
-
-def _hit_rate(positives, total, k):
-    k = min(k, total)
-    others = total - positives
-    possible = others >= k
-    log_miss = np.where(
-        possible,
-        _log_choose(np.where(possible, others, k), k) - _log_choose(total, k),
-        -np.inf,
-    )
-    return -np.expm1(log_miss)
-
-
-def _log_choose(n, k):
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def _average_precision(positives, total):
