@@ -1,3 +1,4 @@
+import keras
 import keras_hub
 import numpy as np
 import pytest
