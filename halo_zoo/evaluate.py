@@ -52,7 +52,7 @@ def _of_file(options):
     """The metrics of a file of embeddings."""
     from zoo.files.array_files import read_arrays
     from zoo.metrics import PairwiseSimilarity, coco_benchmark, evaluate_retrieval
-    from zoo.metrics.relevance import LabelRelevance
+    from zoo.metrics.ranks import LabelRelevance
 
     arrays = read_arrays(options.embeddings)
     images, captions = _embedding(arrays, "image", options), _embedding(arrays, "caption", options)

@@ -28,7 +28,7 @@ from zoo.errors import InputError
 from zoo.files import write_text
 from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity, row_blocks
-from zoo.metrics.cider_score import VARIANTS
+from zoo.metrics.cider_factors import VARIANTS
 from zoo.metrics.semantic_precision import agreement, checked, row_pairs
 from zoo.models.run_folder import RunFolder
 from zoo.plots.style import (

@@ -9,7 +9,7 @@ from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.models.points import save_points
-from zoo.models.small_weights import LEAST, shrink, widen
+from zoo.models.preset_folder import LEAST, shrink, widen
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ def test_moment_matching_against_sampling(dim, log_variance, scale, shift):
 
 
 def test_moments_of_the_squared_distance():
-    from zoo.similarities.moment_matched import squared_distance_variance
+    from zoo.similarities.sampled import squared_distance_variance
 
     image, caption = gaussians(1), gaussians(1)
     z, t = (np.asarray(S.sample(e, 100_000, seed=s))[0] for s, e in enumerate((image, caption)))

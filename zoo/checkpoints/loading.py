@@ -7,9 +7,8 @@ import keras
 
 from zoo.checkpoints.family import Source
 from zoo.checkpoints.open_clip import PCMEPP, PROLIP
-from zoo.checkpoints.pcme import PCME, PVSE
 from zoo.checkpoints.vse_infinity import VSE_INFINITY
-from zoo.checkpoints.vsepp import SGRAF, VSEPP, VSRN
+from zoo.checkpoints.vsepp import PCME, PVSE, SGRAF, VSEPP, VSRN
 from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
 from zoo.errors import InputError
 from zoo.files.json_files import read_object
@@ -65,7 +64,6 @@ def from_checkpoint(
         MissingPackageError: for a `.pth` file without torch; without keras-hub where the
             tokenizer needs it.
         ValueError: on an unknown family.
-
     Relations: `family_of` says which family a file is of, without reading its arrays.
     """
     if family is not None and family not in FAMILIES:

@@ -186,10 +186,8 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
 
     Raises:
         ValueError: if the measure is unknown or does not apply to this kind of embedding.
-
     Relations: `log_det` = 2 · dim · log `geometric_mean`, so the two order items alike;
         `total_variance` may order them otherwise.
-
     Reference: PCME (Chun et al., CVPR 2021) section 4.4, Pishdad et al. section 3, PCME++ (Chun,
         ICLR 2024) section 3.4, DivE (Kim et al., CVPR 2023) section 4.6.
     """

@@ -36,7 +36,6 @@ class SearchSpace:
         metric: `"l2"`, of squared distances, or `"inner_product"`.
         gallery, queries: from an embedding (dict of arrays) to float32 `(rows, dim')`.
         offset: from the queries to `(queries,)`, to add to FAISS' value, or None.
-
     Reference: CSD is equation 1 of Chun, ICLR 2024. The coordinate is kin to the reduction of
         inner-product search to L2 search by Bachrach et al., "Speeding Up the Xbox Recommender
         System", RecSys 2014.

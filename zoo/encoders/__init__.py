@@ -21,7 +21,6 @@ from zoo.encoders.gaussian_towers import (
     pooled_caption_encoder,
     pooled_image_encoder,
 )
-from zoo.encoders.image_features import image_features, mean_and_max, side_by_side
 from zoo.encoders.open_clip import open_clip_image, open_clip_text
 from zoo.encoders.point_towers import (
     hub_caption_encoder,
@@ -40,7 +39,14 @@ from zoo.encoders.set_towers import (
     with_attention,
     word_token_encoder,
 )
-from zoo.encoders.stored_features import head_alone, regions, vectors
+from zoo.encoders.stored_features import (
+    head_alone,
+    image_features,
+    mean_and_max,
+    regions,
+    side_by_side,
+    vectors,
+)
 from zoo.encoders.words import bert, gru
 from zoo.errors import lookup
 

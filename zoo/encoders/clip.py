@@ -1,12 +1,18 @@
-"""CLIP's two towers with all their tokens, and last blocks of their own for the variance."""
+"""CLIP's two towers with all their tokens, last blocks for the variance, and their weights."""
 
 import os
+import pathlib
+from collections.abc import Callable
+from typing import NamedTuple
 
 import keras
+import numpy as np
 from keras import ops
 
-from zoo.encoders.clip_weights import load_clip_weights
-from zoo.errors import require
+from zoo.encoders import weight_layouts
+from zoo.encoders.weight_arrays import WeightArrays
+from zoo.encoders.weight_layouts import Entry, fill
+from zoo.errors import InputError, require
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -49,7 +55,7 @@ def clip_image(
     Args:
         name: one of the above.
         weights: a local file of OpenAI's or Hugging Face's CLIP, see
-            `zoo.encoders.clip_weights`; None for random ones.
+            `zoo.encoders.clip`; None for random ones.
         image_size: height and width. Other sizes than the weights' interpolate the positions.
         variance_blocks: how many of the last blocks log σ² has of its own, with random weights,
             beside those of the mean, which keep the pretrained ones: the branches part before
@@ -64,9 +70,7 @@ def clip_image(
     Raises:
         ValueError: on an unknown name, or more variance blocks than fit before the last block.
         InputError: if the weights are not there or not of this network.
-
     Reference: Radford et al., ICML 2021; PCME++ (Chun, ICLR 2024), section 2.5 and appendix B.
-
     Released code differs: PCME++ normalises by ImageNet's statistics.
     """
     # Here, since it takes a second and 150 MB that few models need.
@@ -179,3 +183,93 @@ def _two_branches(encoder, inputs, variance_blocks, last):
         config = {**block.get_config(), "name": f"{encoder.name}_variance_block{suffix}"}
         features = type(block).from_config(config)(features)
     return {**outputs, "variance_features": features}
+
+
+def load_clip_weights(encoder, path, tower):
+    """Copies CLIP's weights into a built tower of KerasHub, `"vision"` or `"text"`. Raises
+    InputError if the file is none of those above, or not of this network."""
+    path = pathlib.Path(os.fspath(path)).expanduser()
+    arrays = WeightArrays(path, "CLIP weights")
+    names = _names(arrays, tower)
+    blocks = len(encoder.encoder_layers)
+    if arrays.has(names.block.format(blocks)):
+        raise InputError(f"{path}: expected {blocks} {tower} blocks; it has more")
+    # The other tower lies in the same file.
+    fill(arrays, _entries(encoder, names, tower), f"CLIP's {tower} tower", complete=False)
+    if tower == "vision":
+        # KerasHub keeps the indices 0, 1, … as a weight that starts at zero.
+        embedding = encoder.embedding
+        embedding.position_ids.assign(np.arange(embedding.num_positions)[None])
+
+
+class _Names(NamedTuple):
+    """What the arrays of a tower are called; `layout` is that of a block."""
+
+    layout: Callable
+    block: str
+    patches: str
+    first_norm: str
+    class_token: str
+    words: str
+    positions: str
+    last_norm: str
+
+
+def _names(arrays, tower):
+    """What the arrays of a tower are called in this file."""
+    vision = tower == "vision"
+    if arrays.has(f"{tower}_model."):
+        prefix = f"{tower}_model."
+        return _Names(
+            weight_layouts.hugging_face_block,
+            prefix + "encoder.layers.{}.",
+            prefix + "embeddings.patch_embedding",
+            prefix + "pre_layrnorm",  # the misspelling is Hugging Face's
+            prefix + "embeddings.class_embedding",
+            prefix + "embeddings.token_embedding.weight",
+            prefix + "embeddings.position_embedding.weight",
+            prefix + ("post_layernorm" if vision else "final_layer_norm"),
+        )
+    prefix = "visual." if vision else ""
+    if arrays.has(prefix + "transformer.resblocks."):
+        return _Names(
+            weight_layouts.transformer_block,
+            prefix + "transformer.resblocks.{}.",
+            "visual.conv1",
+            "visual.ln_pre",
+            "visual.class_embedding",
+            "token_embedding.weight",
+            prefix + "positional_embedding",
+            "visual.ln_post" if vision else "ln_final",
+        )
+    raise InputError(f"{arrays.path}: no {tower} tower of CLIP in it, by no naming that is known")
+
+
+def _entries(encoder, names, tower):
+    embedding = encoder.embedding
+    if tower == "vision":
+        variable = embedding.position_embedding.embeddings
+        yield Entry(variable, (names.positions,), lambda p: _resized(p, variable.shape[0]))
+        yield Entry(embedding.class_embedding, (names.class_token,), np.ravel)
+        yield from weight_layouts.convolution(embedding.patch_embedding, names.patches)
+        yield from weight_layouts.norm(encoder.pre_layer_norm, names.first_norm)
+    else:
+        variable = embedding.position_embedding.position_embeddings
+        yield Entry(variable, (names.positions,), lambda p: p[: variable.shape[0]])
+        yield Entry(embedding.token_embedding.embeddings, (names.words,))
+    for number, block in enumerate(encoder.encoder_layers):
+        yield from names.layout(block, names.block.format(number).rstrip("."))
+    yield from weight_layouts.norm(encoder.layer_norm, names.last_norm)
+
+
+def _resized(positions, count):
+    """Positions of another grid: the class token's, then a bicubic image of the others."""
+    if len(positions) == count:
+        return positions
+    from keras import ops
+
+    old, new = round((len(positions) - 1) ** 0.5), round((count - 1) ** 0.5)
+    grid = positions[1:].reshape(1, old, old, -1)
+    grid = ops.image.resize(grid, (new, new), interpolation="bicubic", antialias=True)
+    grid = ops.convert_to_numpy(grid).reshape(new * new, -1)
+    return np.concatenate([positions[:1], grid])

@@ -56,7 +56,6 @@ def resnext(
         A Functional `keras.Model` from images `(batch, size, size, 3)`, scaled by ImageNet's mean
         and deviation (`ImagePreprocessing("torch")`), to features `(batch, size / 32, size / 32,
         2048)`. Layers have torchvision's names with `_` for the dots.
-
     Reference: Xie et al., "Aggregated Residual Transformations for Deep Neural Networks",
         CVPR 2017.
     """
@@ -94,7 +93,6 @@ def torchvision_backbone(
     Returns:
         A Functional `keras.Model` named `"backbone"` from images `(batch, size, size, 3)`, 0…255,
         to features `(batch, size / 32, size / 32, 2048)`.
-
     Reference: He et al., CVPR 2016; Xie et al., CVPR 2017.
     """
     if name not in TORCHVISION:
@@ -169,7 +167,6 @@ def convolutional(
     Raises:
         ValueError: on an unknown name.
         InputError: if the weights are not there or not of this network.
-
     Reference: He et al., CVPR 2016 (ResNet); Xie et al., CVPR 2017 (ResNeXt); Sandler et al.,
         CVPR 2018 (MobileNetV2); Tan and Le, ICML 2019 (EfficientNet).
     """

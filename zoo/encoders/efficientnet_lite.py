@@ -30,7 +30,6 @@ def efficientnet_lite2(image_size: int | None = IMAGE_SIZE) -> keras.Model:
         A Functional `keras.Model` named `"efficientnet_lite2"` from images
         `(batch, size, size, 3)`, scaled to `(RGB − 127) / 128`, to features
         `(batch, size / 32, size / 32, 1280)`. `stage_layers` names the inner layers to pool.
-
     Reference: Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural
         Networks", ICML 2019; the Lite variants are of the authors' repository.
     """

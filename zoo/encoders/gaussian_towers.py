@@ -28,7 +28,6 @@ def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
         A Functional `keras.Model` from images to `{"mean", "log_variance"}`, each `(batch, dim)`
         (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and `"head"`. The
         global feature is the mean of the local ones.
-
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (a).
     """
     images = keras.Input(backbone.input_shape[1:], name="images")
@@ -68,7 +67,6 @@ def gaussian_caption_encoder(
         are not `dim` wide. Of a backbone without a sentence local features are its hidden states,
         and global features linear maps of their mean, as of images, but for `variance_gru=True`,
         which is over the states.
-
     Reference: PCME (Chun et al., CVPR 2021), figure 3 (b); appendix C.3 for the plane.
     """
     recurrent = "words" in backbone.output
@@ -113,7 +111,6 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
     Returns:
         A Functional `keras.Model` from images to `{"mean", "log_variance"}`, each `(batch, dim)`,
         or `{"mean"}`, of the parts `"backbone"` and `"head"`.
-
     Reference: PCME++ (Chun, ICLR 2024), section 2.5.
     """
     images = keras.Input(backbone.input_shape[1:], name="images")

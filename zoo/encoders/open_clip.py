@@ -40,10 +40,8 @@ def open_clip_image(
         A Functional `keras.Model` named `"backbone"` from RGB images `(batch, size, size, 3)`,
         0…255, to `{"features", "variance_features"}`, each `(batch, 1, width)`; to `{"features"}`
         with neither. CLIP's normalisation of pixels is inside.
-
     Reference: PCME++ (Chun, ICLR 2024); ProLIP (Chun et al., ICLR 2025); Ilharco et al.,
         OpenCLIP, 2021.
-
     Paper differs: the token's branch of PCME++ has no LayerNorm, and ProLIP's [CLS] has two.
     """
     images = keras.Input((image_size, image_size, 3), name="images")
@@ -98,7 +96,6 @@ def open_clip_text(
         A Functional `keras.Model` named `"backbone"` from ids `(batch, max_length)` int32 to
         `{"features", "variance_features", "mask"}`, each feature `(batch, 1, width)`, the mask
         True `(batch, 1)`; without `"variance_features"` where log σ² reads the mean's token.
-
     Paper differs: ProLIP's released text tower reads log σ² from [CLS]; [UNC] is read by the
         other tokens only.
     """

@@ -5,7 +5,7 @@
 
 import keras
 
-from zoo.encoders.image_features import positions
+from zoo.encoders.stored_features import positions
 from zoo.errors import InputError
 from zoo.layers.image_preprocessing import PictureScaling
 from zoo.layers.masking import UnitLength
@@ -46,7 +46,6 @@ def reasoning_image_encoder(
     Returns:
         A Functional `keras.Model` from images to `{"mean": (batch, dim)}`. The first output of its
         layer `"reasoning"` is the related regions.
-
     Reference: VSRN (Li et al., ICCV 2019), sections 3.1 to 3.3.
     """
     if released not in RELEASED:
@@ -73,7 +72,6 @@ def sentence_caption_encoder(backbone: keras.Model, dim: int | None = None) -> k
             `zoo.encoders.gru(…, bidirectional=False)`; or to one with `"pooled"`, such as
             `zoo.encoders.vectors`, which a linear map takes to `dim` channels.
         dim: dimension of the embedding, for `"pooled"`.
-
     Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
     """
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")

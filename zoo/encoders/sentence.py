@@ -13,8 +13,7 @@ from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object
 from zoo.layers.compat import all_layers
 from zoo.layers.pooling import MeanPooling
-from zoo.layers.transformer import GELU, TANH_GELU, TransformerBlock
-from zoo.layers.word_pieces import WordPieces
+from zoo.layers.transformer import GELU, TANH_GELU, TransformerBlock, WordPieces
 
 MEAN, FIRST = POOLINGS = ("mean", "first")
 OF_MODE = {"pooling_mode_mean_tokens": MEAN, "pooling_mode_cls_token": FIRST}
@@ -75,7 +74,6 @@ def sentences(
         InputError: if the folder is no such checkpoint, reads less than `max_length` tokens, or
             pools or activates in another way.
         ValueError: if `pooling` is another word, or there are fewer blocks.
-
     Reference: Reimers and Gurevych, "Sentence-BERT", EMNLP 2019, section 3.
     """
     if pooling is not None and pooling not in POOLINGS:

@@ -7,7 +7,7 @@ a head can be trained on stored features of a frozen backbone; `with_attention` 
 import keras
 from keras import layers, ops
 
-from zoo.encoders.image_features import positions
+from zoo.encoders.stored_features import positions
 from zoo.layers.attention import GlobalAttention, PolysemousEmbedding
 from zoo.layers.masking import UnitLength, masked_max
 from zoo.layers.slot_attention import SetPrediction
@@ -34,7 +34,6 @@ def set_image_encoder(
     Returns:
         A Functional `keras.Model` from images to `{"elements", "slots"}`, both `(batch, K, dim)`
         float32, the elements of length one, of the sub-models `"backbone"` and `"head"`.
-
     Reference: DivE (Kim et al., CVPR 2023), sections 3.1 and 4.2.
     """
     head_inputs = _inputs_like(backbone.output, ("features", "pooled", "mask"))
@@ -73,7 +72,6 @@ def set_caption_encoder(
             global.
         dim, set_layer: as of `set_image_encoder`.
         dropout, seed: share of the sentence's numbers that a training step zeroes.
-
     Reference: DivE (Kim et al., CVPR 2023), section 3.1.
     """
     recurrent = "words" in backbone.output
@@ -151,7 +149,6 @@ def region_token_encoder(
         A Functional `keras.Model` from images to `{"tokens", "mask", "pooled"}`: `(batch,
         num_regions, dim)`, zero where there is no region, bool `(batch, num_regions)` and
         `(batch, dim)`.
-
     Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
     """
     images = keras.Input(backbone.input_shape[1:], name="images")

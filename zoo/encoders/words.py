@@ -111,7 +111,6 @@ def bert(
 
     Raises:
         InputError: if the folder is no such preset, or reads less than `max_length` tokens.
-
     Reference: Devlin et al., "BERT", NAACL 2019.
     """
     # Here, since it takes a second and 150 MB that few models need.

@@ -14,7 +14,7 @@ from zoo.data.records import Records
 from zoo.data.records.sources import Split
 from zoo.embeddings import has_uncertainty, measure_of, uncertainty
 from zoo.metrics.blocks import as_similarity
-from zoo.metrics.relevance import LabelRelevance
+from zoo.metrics.ranks import LabelRelevance
 from zoo.models import DualEncoder, Tower
 from zoo.similarities import get, name_of
 

@@ -3,8 +3,7 @@
 from zoo.errors import lookup
 from zoo.layers import compat  # noqa: F401  (first: it says which backend is missing)
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
-from zoo.layers.gaussian import Covariance
-from zoo.layers.gaussian_head import GaussianHead
+from zoo.layers.gaussian_head import Covariance, GaussianHead
 from zoo.layers.image_preprocessing import ImagePreprocessing, PictureScaling
 from zoo.layers.masking import UnitLength
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
@@ -12,8 +11,7 @@ from zoo.layers.pooling import GeneralizedPooling, MeanPooling
 from zoo.layers.region_reasoning import RegionGraph, RegionReasoning
 from zoo.layers.sentence_gru import SentenceGRU
 from zoo.layers.slot_attention import SetPrediction, SlotAttention
-from zoo.layers.transformer import LearnedTokens, TransformerBlock
-from zoo.layers.word_pieces import WordPieces
+from zoo.layers.transformer import LearnedTokens, TransformerBlock, WordPieces
 
 __all__ = [
     "Covariance",

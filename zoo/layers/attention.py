@@ -30,7 +30,6 @@ class LocalAttention(Layer):
     Output: `(batch, num_embeddings, channels)`; with `return_attention`, a pair of it and the
         weights, float32 `(batch, num_embeddings, positions)`, rows of which sum to one.
         Raises ValueError if a size is not a positive integer.
-
     Reference: PVSE (Song and Soleymani, CVPR 2019), section 3.2.
     """
 
@@ -84,9 +83,7 @@ class PolysemousEmbedding(Layer):
     Output: `(batch, num_embeddings, dim)`, not yet L2-normalised. With `return_attention` a dict:
         these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
         shape, and `"attention"`, float32 `(batch, num_embeddings, positions)`.
-
     Relations: with one embedding and L2 normalisation it is the mean of PCME (`GaussianHead`).
-
     Reference: PVSE (Song and Soleymani, CVPR 2019), equations 1 and 2.
     """
 
@@ -148,7 +145,6 @@ class GlobalAttention(Layer):
         position counts.
 
     Output: float32 `(batch, dim)`. Raises ValueError if `normalize` needs the number of positions.
-
     Reference: SGRAF (Diao et al., AAAI 2021), section 3.1: of regions with BatchNorm, of words
         without.
     """

@@ -8,7 +8,7 @@ from keras import ops
 
 from zoo.embeddings import Embedding, Tensor
 from zoo.embeddings.layer import Layer
-from zoo.layers.gaussian import Covariance
+from zoo.layers.gaussian_head import Covariance
 from zoo.layers.masking import drop_positions, masked_mean, unit_length
 from zoo.layers.pooling import GeneralizedPooling
 
@@ -49,12 +49,9 @@ class PooledGaussianHead(Layer):
 
     Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32; `{"mean"}` with
         `covariance=None`. Raises ValueError on an unknown pooling, or a rate outside of [0, 1).
-
     Relations: with `covariance=None` it is the aggregator of VSE∞ without its residual MLP.
-
     Reference: PCME++ (Chun, ICLR 2024), section 2.5; GPO and size augmentation: VSE∞ (Chen et
         al., CVPR 2021), sections 3.2 and 3.3.
-
     Released code differs: the bias of log σ² starts at 0.
     """
 

@@ -53,9 +53,7 @@ class GeneralizedPooling(Layer):
 
     Output: `(batch, channels)`; no features give zeros. Raises ValueError if the temperature is
         not positive.
-
     Relations: max pooling, mean pooling and their mixtures are weights that it can learn.
-
     Reference: VSE∞ (Chen et al., CVPR 2021), section 3.2; used by PCME++ (Chun, ICLR 2024).
     """
 

@@ -24,7 +24,6 @@ class RegionGraph(Layer):
 
     Output: `(batch, num_regions, dim)`, zero at padding, of regions of the same shape and a mask,
         bool `(batch, num_regions)`, True for regions.
-
     Reference: VSRN (Li et al., ICCV 2019), section 3.2, equation 4.
     """
 
@@ -78,9 +77,7 @@ class RegionReasoning(Layer):
     Output: `(regions, image)` of projected regions `(batch, num_regions, dim)` and their mask, True
         for regions, which come before the padding: the related regions of unit length, float32 and
         zero at padding, and the GRU's last state `(batch, dim)`, not normalised.
-
     Reference: VSRN (Li et al., ICCV 2019), sections 3.2 and 3.3.
-
     Released code differs: `over_regions`.
     """
 

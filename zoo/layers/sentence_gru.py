@@ -35,10 +35,8 @@ class SentenceGRU(Layer):
         sentence `(batch, dim)`: the forward state at the last word and the backward state at the
         first, so that both halves have read the whole sentence, unless `at_last_word`.
         Raises ValueError if `dim` is odd where two halves are concatenated.
-
     Reference: Cho et al., EMNLP 2014; the encoder of VSE++ (Faghri et al., BMVC 2018) and PCME
         (Chun et al., CVPR 2021).
-
     Released code differs: PCME and PVSE gather both directions at the last word.
     """
 

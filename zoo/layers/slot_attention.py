@@ -45,12 +45,10 @@ class SlotAttention(Layer):
 
     Output: slots `(batch, num_slots, dim)`; with `return_attention`, a pair of them and Â, float32
         `(batch, num_heads, num_slots, positions)`, rows of which sum to one.
-
     Reference: DivE (Kim et al., CVPR 2023), section 3.2 and equations 2 to 4, where D_h is
         `num_heads · head_dim`; its row "Transformer" (table 3), of which the paper says only that
         the attention is over keys, is `normalize_over="positions"`; Locatello et al.,
         "Object-Centric Learning with Slot Attention", NeurIPS 2020.
-
     Released code differs: it gives padded positions a weight of 1/num_slots before they are
         normalised.
     """
@@ -174,11 +172,8 @@ class SetPrediction(Layer):
         the set, and its part without the global feature, which `zoo.losses.diversity` spreads;
         with `return_attention` also `"attention"`, the mean over heads, float32
         `(batch, num_slots, positions)`.
-
     Relations: the first slots are learned, not sampled as in Locatello et al.
-
     Reference: DivE (Kim et al., CVPR 2023), section 3.2 and figure 2.
-
     Released code differs: padded positions take part (see `SlotAttention`), places are relative
         to the padded length, and it has 4 heads of 512 channels.
     """

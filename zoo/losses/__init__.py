@@ -1,11 +1,10 @@
 """Losses over `(matches, logits)`, and the auxiliary terms on embeddings that join them."""
 
-from zoo.losses.ambiguity import Ambiguity
 from zoo.losses.average_precision import SemanticPrecision, SmoothAveragePrecision
 from zoo.losses.base import Auxiliary, MatrixLoss
 from zoo.losses.captioning import Captioning
-from zoo.losses.discrepancy import MaximumMeanDiscrepancy, maximum_mean_discrepancy
 from zoo.losses.gaussian_terms import (
+    Ambiguity,
     Inclusion,
     KLRegularizer,
     MutualLikelihood,
@@ -17,9 +16,11 @@ from zoo.losses.matching import InfoNCE, MatchingCrossentropy, with_pseudo_posit
 from zoo.losses.ranking import AuxiliaryRanking, TripletRanking
 from zoo.losses.spread import (
     Diversity,
+    MaximumMeanDiscrepancy,
     OrthogonalDiversity,
     Uniformity,
     diversity,
+    maximum_mean_discrepancy,
     orthogonal_diversity,
     uniformity,
 )

@@ -51,10 +51,8 @@ class SmoothAveragePrecision(MatrixLoss):
 
     Args:
         temperature: τ > 0 (else a ValueError), in units of the logits.
-
     Relations: as τ → 0 it is one minus the mean average precision over the whole gallery. DAA's
         baseline, in place of `SemanticPrecision`.
-
     Reference: Smooth-AP (Brown et al., ECCV 2020) equations 4 to 6.
     """
 
@@ -100,14 +98,11 @@ class SemanticPrecision(MatrixLoss):
         such as the mean CIDEr of a caption with an image's, `zoo.metrics.cider`; logits `(N, M)`.
 
     Output: a float32 scalar in [0, 1), 0 if both rank alike.
-
     Relations: as τ → 0 it is one minus the mean of both values of
         `zoo.metrics.average_semantic_precision`. With as many images as captions it is equation
         12's mean over all queries.
-
     Reference: DAA (Li et al., NeurIPS 2022) equations 4 to 12. The paper prints neither the weight
         of the term nor τ.
-
     Released code differs: it adds the directions, where this is their mean. So a released weight w
         is 2 · w here: SGRAF's 10 (Flickr30K) and 25 (COCO) are 20 and 50. Beside PCME's loss, which
         it counts twice too, 1000 stays 1000 · a missing transpose ranks the wrong items unless the

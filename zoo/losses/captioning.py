@@ -38,10 +38,8 @@ class Captioning(Auxiliary):
         first of equals; a caption of none is left out.
 
     Output: a float32 scalar, in nats: the mean over captions of the sum over their words.
-
     Reference: VSRN (Li et al., ICCV 2019), section 3.4; attention after the state: Luong et al.,
         EMNLP 2015.
-
     Released code differs: a second GRU first encodes the regions, and attention feeds the state.
     """
 

@@ -1,4 +1,4 @@
-"""Terms on Gaussians: inclusion, mutual likelihood, KL to the standard normal."""
+"""Terms on Gaussians: inclusion, mutual likelihood, KL to the standard normal, ambiguity."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.embeddings import Embedding, EmbeddingLike, Tensor, gaussian
 from zoo.embeddings.numerics import gaussian_rows
-from zoo.losses.base import Auxiliary, choice, positive
+from zoo.losses.base import Auxiliary, choice, mean_over, positive
 
 _LOG_2 = 0.6931471805599453
 _LARGEST = 60.0  # an exponent whose square in a gradient is a finite float32
@@ -28,9 +28,7 @@ def inclusion(inner: EmbeddingLike, outer: EmbeddingLike) -> Tensor:
 
     Raises:
         ValueError: if they are no Gaussians, or not as many.
-
     Reference: ProLIP (Chun et al., ICLR 2025), the inclusion hypothesis.
-
     Released code differs: it takes −2 log σ² − log σ² of the two, which are the weights of log σ;
         half of that belongs to log σ², or scaling both Gaussians alike changes the comparison.
     """
@@ -69,7 +67,6 @@ class Inclusion(Auxiliary):
 
     Raises:
         ValueError: if there are not as many images as captions, or the scale is not positive.
-
     Reference: ProLIP (Chun et al., ICLR 2025), section on the inclusion loss.
     """
 
@@ -93,11 +90,9 @@ def mutual_likelihood(images: EmbeddingLike, captions: EmbeddingLike) -> Tensor:
 
     Raises:
         ValueError: if they are no Gaussians, or not as many.
-
     Relations: the diagonal of `zoo.similarities.log_expected_likelihood` over dim. At given means
         it is greatest where σ_v² + σ_t² = (μ_v − μ_t)²: the variances of a pair add up to the
         squared distance of its means, dimension by dimension.
-
     Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019, equation 3.
     """
     names = ("images", "captions")
@@ -138,7 +133,6 @@ def kl_to_standard_normal(embedding: EmbeddingLike) -> Tensor:
 
     Relations: TFP's `kl_divergence` of the two distributions; the rate of the variational
         information bottleneck.
-
     Released code differs: PCME puts its head's log σ where log σ² belongs, and the mean of the
         drawn samples where μ belongs.
     """
@@ -163,10 +157,8 @@ class KLRegularizer(Auxiliary):
 
     Raises:
         ValueError: if `reduction` is another, or an embedding is not a Gaussian.
-
     Reference: PCME (Chun et al., CVPR 2021) section 3.2; PCME++ (Chun, ICLR 2024) section 2.2 and
         figure A.1; deep VIB (Alemi et al., ICLR 2017).
-
     Released code differs: the totals of PCME and PCME++ count the matching loss twice and this
         term once, so beside our loss, which counts every pair once, the released strength is half
         the printed β.
@@ -188,3 +180,82 @@ class KLRegularizer(Auxiliary):
         if self.reduction == "mean":
             return ops.mean(divergence)
         return ops.mean(divergence) / embedding["mean"].shape[-1]
+
+
+_NEVER = -1e9  # log weight of a caption that does not count
+
+
+@keras.saving.register_keras_serializable(package="halo")
+class Ambiguity(Auxiliary):
+    """Makes Σσ² of an item grow with the number of other captions that lie near its mean.
+
+    mean over items q of [(log Σσ_q² − a) − slope · (log n_q − b)]², with
+    n_q = Σ_c exp(cos(μ_q, μ_c) / temperature)
+
+    over the batch's captions c that do not match q, and a, b the batch's means of log Σσ² and of
+    log n. The images' mean and the captions' mean are added. n_q is a target: no gradient reaches
+    the means. Only differences between items are learnt, so another term has to set the level of
+    the variances, such as `MutualLikelihood`. A likelihood of pairs and the matching loss see only
+    the own photo of a caption, not the number of photos that fit.
+
+    ```python
+    means = np.array([[1, 0], [1, 0.1], [0, 1], [1, 0.2]], "float32")
+    same = {"mean": means, "log_variance": np.zeros((4, 2), "float32")}
+    zoo.losses.Ambiguity()(same, same, matches=np.eye(4, dtype="float32"))
+    ```
+
+    Args:
+        weight, name: of `Auxiliary`.
+        temperature: width of the kernel, in cosines.
+        slope: what log Σσ² grows by where log n grows by one. A large slope lets the variances
+            decide ranks: CSD adds Σσ² to every distance.
+
+    Call arguments: Gaussians of images and captions; matches `(N, M)`, above 0 where they match.
+        Two captions match where they match the same image. Matches do not count in n: the captions
+        of one photo say how alike its authors write. Items that match all captions are left out.
+
+    Raises:
+        ValueError: if a side is no Gaussian, or the temperature or the slope is not above 0.
+    Relations: n is a kernel density of captions, up to a factor, by von Mises' and Fisher's kernel.
+    Reference: none; measured beside PCME++'s pseudo-positives and ProLIP's inclusion in
+        docs/results/ambiguity.md.
+    """
+
+    reads = ("matches",)
+
+    def __init__(
+        self,
+        weight: float = 100.0,
+        temperature: float = 0.08,
+        slope: float = 0.1,
+        name: str = "ambiguity",
+        **kwargs: Any,
+    ):
+        super().__init__(weight, name, **kwargs)
+        self.temperature = positive("temperature", temperature)
+        self.slope = positive("slope", slope)
+
+    def call(self, images: Embedding, captions: Embedding, matches: Tensor) -> Tensor:
+        matches = ops.cast(ops.convert_to_tensor(matches) > 0, "float32")
+        alike = ops.matmul(ops.transpose(matches), matches) > 0
+        (image_means, image_logs), (means, logs) = (
+            gaussian(images, "images"),
+            gaussian(captions, "captions"),
+        )
+        others = _unit(means)
+        of_images = self._error(_unit(image_means), image_logs, others, matches > 0)
+        return of_images + self._error(others, logs, others, alike)
+
+    def _error(self, queries, log_variance, others, is_own):
+        cosines = ops.matmul(queries, ops.transpose(others))
+        logits = ops.where(is_own, _NEVER, cosines / self.temperature)
+        log_count = ops.stop_gradient(ops.logsumexp(logits, axis=1))
+        counts = ops.cast(ops.logical_not(ops.all(is_own, axis=1)), "float32")
+        error = ops.logsumexp(log_variance, axis=1) - self.slope * log_count
+        error = error - mean_over(error, counts)
+        return mean_over(ops.square(error), counts)
+
+
+def _unit(means):
+    means = ops.stop_gradient(means)
+    return ops.normalize(means, axis=-1)

@@ -27,12 +27,9 @@ class MatchingCrossentropy(MatrixLoss):
 
     Raises:
         ValueError: if `reduction` is another, or the weight is negative.
-
     Relations: on `zoo.similarities.MatchProbability` with `"sum"` it is PCME's soft contrastive
         loss, on `zoo.similarities.ClosedFormSampledDistance` PCME++'s matching loss.
-
     Reference: PCME (Chun et al., CVPR 2021) equation 4; PCME++ (Chun, ICLR 2024) equations 2, 3.
-
     Released code differs: both count every pair twice, once a direction. PCME++'s total, 2 · match
         + α · (rows + columns) + β · VIB, is twice this loss plus β · VIB, so that its regularisers
         are half as strong as figure A.1 prints them.
@@ -70,7 +67,6 @@ def with_pseudo_positives(matches: Tensor, logits: Tensor) -> Tensor:
     The match of row v is its largest label, the first of several. Every t' whose logit reaches
     that of the match takes its label. Rows without a match stay as they are. Both matrices and the
     result are `(N, M)` float32; for the pseudo-positives of the columns, transpose all three.
-
     Reference: PCME++ (Chun, ICLR 2024) section 2.3.
     """
     label = ops.max(matches, axis=1, keepdims=True)
@@ -92,11 +88,9 @@ class InfoNCE(MatrixLoss):
     −Σ_c m_c log softmax(logits)_c / Σ_c m_c, the mean over the query's positives, weighted by
     their labels. Positives stay in each other's denominators. A query without a positive
     contributes nothing. The temperature is the scale of `zoo.similarities.Cosine`.
-
     Relations: with one positive a query it is CLIP's loss; with several SupCon's "outside" form
         (Khosla et al., NeurIPS 2020, equation 2); with labels that sum to one (Mixup) the
         cross-entropy to the soft target.
-
     Reference: van den Oord et al., 2018, equation 4; CLIP (Radford et al., ICML 2021) figure 3.
     """
 

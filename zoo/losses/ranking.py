@@ -40,17 +40,13 @@ class TripletRanking(MatrixLoss):
 
     Raises:
         ValueError: if `mining` or `reduction` is another.
-
     Relations: with one negative a query all three minings are equal. `"sum"` and `"hardest"` with
         `reduction="sum"` on `zoo.similarities.Cosine` are the losses of VSE0 and VSE++; with
         `"mean"` on `SmoothChamfer` DivE's.
-
     Reference: VSE++ (Faghri et al., BMVC 2018) equations 5, 6; FaceNet (Schroff et al., CVPR 2015)
         section 3.2; DivE (Kim et al., CVPR 2023) section 3.4.
-
     Paper differs: DivE's equation 9 sums the hinges of a batch; its code takes the mean, beside
         which 0.01 weighs the other terms.
-
     Released code differs: PVSE's mean over all hinges counts the zeroed diagonal, so it is
         (N − 1)/N of this one · DivE's "semi-hard" clips hinges at the margin, which has no slope
         where the negative is more similar, and means over those above 0.
@@ -99,9 +95,7 @@ class AuxiliaryRanking(Auxiliary):
     Raises:
         ValueError: if the batch has no `"semantic"` and the loss needs it, if samples of points or
             sets are to be drawn, or `num_samples` is not positive.
-
     Reference: DAA (Li et al., NeurIPS 2022), equation 5, a cosine.
-
     Released code differs: of PCME it compares the samples of one modality with themselves, by
         products without a norm.
     """

@@ -7,12 +7,10 @@ from zoo.metrics.annotations import (
     relevance_of_matches,
 )
 from zoo.metrics.blocks import MeanSimilarity, PairwiseSimilarity
-from zoo.metrics.cider_factors import CiderFactors, cider_factors
-from zoo.metrics.cider_score import cider
+from zoo.metrics.cider_factors import CiderFactors, cider, cider_factors
 from zoo.metrics.coco import check_coco_ids, coco_benchmark
 from zoo.metrics.plausible_match import plausible_match_r_precision
-from zoo.metrics.ranks import QueryRanks, rank_queries
-from zoo.metrics.relevance import LabelRelevance
+from zoo.metrics.ranks import LabelRelevance, QueryRanks, rank_queries
 from zoo.metrics.retrieval import (
     chance,
     evaluate_retrieval,

@@ -13,7 +13,7 @@ from zoo.errors import InputError, require
 from zoo.files.array_files import read_array
 from zoo.files.json_files import read_json
 from zoo.files.text_files import lines_of
-from zoo.metrics.relevance import MatrixRelevance
+from zoo.metrics.ranks import MatrixRelevance
 
 
 def read_matches(path: str | os.PathLike) -> dict[int, list[int]]:

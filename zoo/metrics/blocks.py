@@ -14,7 +14,24 @@ KEPT_BYTES = 2**30  # largest matrix that is kept, since it is read several time
 BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
 
 
-class SimilarityMatrix:
+class _Rows:
+    """What is read by rows."""
+
+    values_per_pair = 1  # the numbers behind one similarity
+
+    def kept(self) -> Any:
+        """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
+        if 4 * self.shape[0] * self.shape[1] > KEPT_BYTES:
+            return self
+        matrix = None
+        for start, rows in row_blocks(self):
+            if matrix is None:
+                matrix = np.empty(self.shape, rows.dtype)
+            matrix[start : start + len(rows)] = rows
+        return self if matrix is None else SimilarityMatrix(matrix)
+
+
+class SimilarityMatrix(_Rows):
     """An `(N, M)` array of similarities, read in blocks of rows. Raises ValueError if it is not a
     matrix of real numbers."""
 
@@ -58,7 +75,7 @@ class SimilarityMatrix:
         return SimilarityMatrix(self._values.T, self._columns, self._rows)
 
 
-class PairwiseSimilarity:
+class PairwiseSimilarity(_Rows):
     """The similarities of two collections of embeddings, computed a block of rows at a time.
 
     Every metric takes it in place of an `(N, M)` matrix.
@@ -117,10 +134,6 @@ class PairwiseSimilarity:
             _take(self._queries, rows), _take(self._gallery, columns), self._transposed
         )
 
-    def kept(self) -> Any:
-        """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
-        return _kept(self)
-
     def transposed(self) -> "PairwiseSimilarity":
         """Gallery and queries exchanged."""
         return self._with(self._gallery, self._queries, not self._transposed)
@@ -133,7 +146,7 @@ class PairwiseSimilarity:
         return other
 
 
-class MeanSimilarity:
+class MeanSimilarity(_Rows):
     """The mean of several similarities of the same images and captions, an ensemble's.
 
     ```python
@@ -144,7 +157,6 @@ class MeanSimilarity:
     Args:
         similarities: `(N, M)` arrays, `PairwiseSimilarity`s or both, of one shape (else a
             ValueError), read a block of rows at a time.
-
     Reference: DivE (Kim et al., CVPR 2023), section 4.3: two seeds; SGRAF: SAF and SGR.
     """
 
@@ -161,7 +173,7 @@ class MeanSimilarity:
     @property
     def values_per_pair(self) -> int:
         """How many numbers stand behind one similarity, of all parts together."""
-        return sum(getattr(part, "values_per_pair", 1) for part in self._parts)
+        return sum(part.values_per_pair for part in self._parts)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Rows `start` to `stop`, of the mean."""
@@ -172,10 +184,6 @@ class MeanSimilarity:
         """The similarity of a subset of the queries to a subset of the gallery."""
         return MeanSimilarity([part.take(rows, columns) for part in self._parts])
 
-    def kept(self) -> Any:
-        """The computed matrix if it fits into 1 GiB, else itself."""
-        return _kept(self)
-
     def transposed(self) -> "MeanSimilarity":
         """Gallery and queries exchanged."""
         return MeanSimilarity([part.transposed() for part in self._parts])
@@ -183,9 +191,7 @@ class MeanSimilarity:
 
 def as_similarity(similarity):
     """A `SimilarityMatrix` of a matrix, or the object itself if it is read by rows already."""
-    if isinstance(similarity, (SimilarityMatrix, PairwiseSimilarity, MeanSimilarity)):
-        return similarity
-    return SimilarityMatrix(similarity)
+    return similarity if isinstance(similarity, _Rows) else SimilarityMatrix(similarity)
 
 
 def row_blocks(similarity, block_size=None, name="similarity"):
@@ -194,7 +200,7 @@ def row_blocks(similarity, block_size=None, name="similarity"):
     similarity = as_similarity(similarity)
     num_queries, num_items = similarity.shape
     if block_size is None:
-        values = num_items * getattr(similarity, "values_per_pair", 1)
+        values = num_items * similarity.values_per_pair
         block_size = max(1, BLOCK_BYTES // (4 * max(values, 1)))
     for start in range(0, num_queries, block_size):
         rows = similarity.rows(start, min(start + block_size, num_queries))
@@ -205,17 +211,6 @@ def row_blocks(similarity, block_size=None, name="similarity"):
                 f"({start + row}, {column})"
             )
         yield start, rows
-
-
-def _kept(similarity):
-    if 4 * similarity.shape[0] * similarity.shape[1] > KEPT_BYTES:
-        return similarity
-    matrix = None
-    for start, rows in row_blocks(similarity):
-        if matrix is None:
-            matrix = np.empty(similarity.shape, rows.dtype)
-        matrix[start : start + len(rows)] = rows
-    return similarity if matrix is None else SimilarityMatrix(matrix)
 
 
 def _working_dtype(dtype):

@@ -17,8 +17,7 @@ from zoo.metrics.annotations import (
 )
 from zoo.metrics.blocks import as_similarity
 from zoo.metrics.plausible_match import plausible_matches_of_coco
-from zoo.metrics.ranks import rank_queries_many
-from zoo.metrics.relevance import LabelRelevance
+from zoo.metrics.ranks import LabelRelevance, rank_queries_many
 from zoo.metrics.retrieval import rsum, summarise
 from zoo.metrics.semantic_precision import semantic_precision_of_coco
 
@@ -63,7 +62,6 @@ def coco_benchmark(
     Raises:
         ValueError: if shapes differ, ids repeat or lack some of the annotations', or a similarity
             is NaN; `InputError` for a file.
-
     Reference: Chun et al., "ECCV Caption", ECCV 2022; Parekh et al., "Crisscrossed Captions",
         EACL 2021; RPC2: Pishdad et al.; PMRP: PCME (Chun et al., CVPR 2021); ASP: DAA (Li et al.,
         NeurIPS 2022), table 1.

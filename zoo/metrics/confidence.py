@@ -25,7 +25,6 @@ def abstention_auc(confidence, correct):
 
     Raises:
         ValueError: if shapes differ, or a confidence is not finite.
-
     Reference: Gisserot-Boukhlef et al., "Towards Trustworthy Reranking: A Simple yet Effective
         Abstention Mechanism", 2024; MTEB, which takes the order of equal confidences as it comes.
     """
@@ -46,7 +45,6 @@ def expected_calibration_error(probability, correct, bins=10):
     [0, 1]; of a calibrated probability near √(p(1 − p)·bins / Q)·0.8, not 0.
 
     Args and Raises: as `reliability`.
-
     Reference: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI
         2015; bins of equal count after Nguyen and O'Connor, EMNLP 2015.
     """

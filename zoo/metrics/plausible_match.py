@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zoo.metrics.blocks import as_similarity
-from zoo.metrics.ranks import rank_queries_many
-from zoo.metrics.relevance import HammingRelevance
+from zoo.metrics.ranks import HammingRelevance, rank_queries_many
 
 THRESHOLDS = (0, 1, 2)  # the ζ of PMRP
 
@@ -41,7 +40,6 @@ def plausible_match_r_precision(
     Raises:
         ValueError: if shapes differ, a label is not 0 or 1, a position is no image, no image has a
             label, or a similarity is NaN.
-
     Reference: PCME (Chun et al., CVPR 2021) section 4.1.
     """
     similarity = as_similarity(similarity)

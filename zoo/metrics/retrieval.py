@@ -7,8 +7,7 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from zoo.metrics.blocks import as_similarity
-from zoo.metrics.ranks import rank_queries
-from zoo.metrics.relevance import as_relevance
+from zoo.metrics.ranks import as_relevance, rank_queries
 
 
 def recall_at_k(similarity: Any, relevance: Any, k: int) -> float:
@@ -43,7 +42,6 @@ def r_precision(similarity: Any, relevance: Any) -> float:
     ```
 
     Args, Returns and Raises: as `recall_at_k`.
-
     Relations: equals `recall_at_k(…, k=1)` where every query has one positive.
     """
     ranks = rank_queries(similarity, relevance)
@@ -58,9 +56,7 @@ def mean_average_precision_at_r(similarity: Any, relevance: Any) -> float:
     ```
 
     Args, Returns and Raises: as `recall_at_k`.
-
     Relations: at most `r_precision`, and equal to it only where the positives found lead the list.
-
     Reference: Musgrave et al., "A metric learning reality check", ECCV 2020.
     """
     ranks = rank_queries(similarity, relevance)

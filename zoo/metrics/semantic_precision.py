@@ -34,12 +34,9 @@ def average_semantic_precision(similarity: Any, semantic: Any) -> dict[str, floa
 
     Raises:
         ValueError: if the shapes differ, or a number is NaN.
-
     Relations: one minus the loss `zoo.losses.SemanticPrecision` as its temperature goes to 0,
         where nothing ties.
-
     Reference: DAA (Li et al., NeurIPS 2022), equation 4.
-
     Released code differs: ties are broken by an unstable sort.
     """
     similarity, semantic = checked(similarity, semantic)

@@ -68,7 +68,6 @@ def bootstrap(
 
     Raises:
         ValueError: if the columns are empty or differ in length.
-
     Relations: the percentile method of `scipy.stats.bootstrap(paired=True)`, which gives NaN as
         soon as one resample is undefined, and refuses a single query.
     """

@@ -37,7 +37,6 @@ def recall_by_uncertainty(
 
     Raises:
         ValueError: if shapes differ, a number is NaN, or no query has a positive.
-
     Reference: PCME (Chun et al., CVPR 2021) figure 6.
     """
     return recall_in_bins(rank_queries(similarity, relevance), uncertainty, k, bins)
@@ -95,7 +94,6 @@ def risk_coverage(uncertainty: ArrayLike, error: ArrayLike) -> dict[str, Any]:
 
     Raises:
         ValueError: if lengths differ, or a number is not finite.
-
     Reference: Geifman and El-Yaniv, "Selective classification for deep neural networks", 2017.
     """
     error = checks.vector(error, "error")

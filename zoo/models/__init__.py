@@ -5,10 +5,9 @@ from zoo.models.dual_encoder import DualEncoder
 from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn
 from zoo.models.pcme import hib, pcme, pcme_bert
-from zoo.models.pcmepp import pcmepp
 from zoo.models.pfe import pfe
 from zoo.models.points import vector_points
-from zoo.models.pooled import infonce, vse_infinity
+from zoo.models.pooled import infonce, pcmepp, vse_infinity
 from zoo.models.presets import from_preset, list_presets, save_preset
 from zoo.models.run_folder import RunFolder
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES

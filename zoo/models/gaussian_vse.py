@@ -5,9 +5,8 @@ from typing import Any
 import keras
 
 from zoo import similarities
-from zoo.encoders.image_features import ImageBackbone
-from zoo.encoders.stored_features import replay
-from zoo.layers.gaussian import Covariance
+from zoo.encoders.stored_features import ImageBackbone, replay
+from zoo.layers.gaussian_head import Covariance
 from zoo.layers.masking import UnitLength
 from zoo.layers.pooled_gaussian_head import PooledGaussianHead
 from zoo.layers.region_reasoning import RegionReasoning
@@ -55,7 +54,6 @@ def gaussian(
     Raises:
         ValueError: if the model's embeddings are not points or its encoders not Functional, or
             the covariance is unknown.
-
     Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
         Representations", 2022, sections 3 and 4.2.
     """
@@ -95,7 +93,6 @@ def gaussian_vsepp(
     Args:
         image_backbone, tokenizer, **points: of `vsepp`, as are errors.
         covariance, similarity, bounds, initial_log_variance: of `gaussian`, as are errors.
-
     Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
         Representations", 2022.
     """
@@ -126,7 +123,6 @@ def gaussian_vsrn(
     Args:
         image_backbone, tokenizer, margin, **points: of `vsrn`, as are errors.
         covariance, similarity, bounds, initial_log_variance: of `gaussian`, as are errors.
-
     Reference: Pishdad et al., 2022, see `gaussian_vsepp`.
     """
     model = vsrn(image_backbone, tokenizer, margin=margin, **points)

@@ -13,6 +13,9 @@ from zoo.models.dual_encoder import DualEncoder
 
 # From scratch, for words of a small vocabulary.
 SMALL = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
+# DAA's PCME-BERT of COCO, where it is not PCME's of CUB.
+_DAA = {"num_samples": 5, "scale": 30.0, "shift": 30.0, "kl_weight": 1e-5, "uniformity_weight": 0.0}
+_DAA |= {"variance_gru": True}
 
 
 def pcme(
@@ -73,9 +76,7 @@ def pcme(
 
     Raises:
         ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
-
     Reference: Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021.
-
     Released code differs: its sigmoid is sigmoid(2x), so its a and b are half of these; the loss
         counts every pair twice; the KL takes the mean of the samples for μ; uniformity is taken
         on 128 rows drawn with replacement; a sentence's state is both directions of the GRU at
@@ -123,13 +124,7 @@ def pcme_bert(
     vocabulary_size: int | None = None,
     dim: int = 1024,
     max_length: int = 40,
-    num_samples: int = 5,
-    scale: float = 30.0,
-    shift: float = 30.0,
-    kl_weight: float = 1e-5,
-    uniformity_weight: float = 0.0,
     dropout: float = 0.1,
-    variance_gru: bool = True,
     **options: Any,
 ) -> DualEncoder:
     """PCME whose caption encoder reads BERT's hidden states.
@@ -141,25 +136,23 @@ def pcme_bert(
     model.encode_captions(["a red bird"])  # a distribution of dimension 8
     ```
 
-    The defaults are DAA's for COCO; for CUB it has `image_backbone="resnet50", dim=512,
+    The defaults are DAA's for COCO (`num_samples=5, scale=30.0, shift=30.0, kl_weight=1e-5,
+    uniformity_weight=0.0, variance_gru=True`); for CUB it has `image_backbone="resnet50", dim=512,
     scale=10.0, shift=10.0, kl_weight=1e-3, uniformity_weight=10.0`.
 
     Args:
         image_backbone, tokenizer, **options: as for `pcme`, as are the other arguments; the
-            tokenizer is such as `zoo.data.read_bert_tokenizer`.
+            tokenizer is such as `zoo.data.read_bert_tokenizer`, and `variance_gru` over BERT's
+            states is as released, else the log variance is linear in their mean.
         caption_backbone: a folder with BERT's weights, see `zoo.encoders.bert`; a `keras.Model`
             from ids to `{"features", "mask"}`; or None for a small BERT from scratch.
         dropout: of a BERT from scratch.
-        variance_gru: whether the log variance is of a bidirectional GRU over BERT's states, as
-            released; else linear in their mean.
 
     Raises:
         ValueError: if there is nothing to make a caption encoder of.
         InputError: if the folder is no preset of BERT.
-
     Reference: DAA (Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic
         Embedding for Cross-Modal Retrieval", NeurIPS 2022), section 5.2.
-
     Released code differs: hidden states are projected, normalised and rectified before their
         mean, which counts padding; the GRU's state is both directions at the last token
         (`at_last_word`).
@@ -177,19 +170,14 @@ def pcme_bert(
             "`caption_backbone` must be a folder, a keras.Model or None; received "
             f"{caption_backbone!r}"
         )
+    options = {**_DAA, **options}
     return pcme(
         image_backbone,
         tokenizer,
         vocabulary_size,
         dim,
         max_length=max_length,
-        num_samples=num_samples,
-        scale=scale,
-        shift=shift,
-        kl_weight=kl_weight,
-        uniformity_weight=uniformity_weight,
         caption_backbone=caption_backbone,
-        variance_gru=variance_gru,
         name="pcme_bert",
         **options,
     )
@@ -231,7 +219,6 @@ def hib(
     Returns:
         A `DualEncoder`, not compiled, of which both encoders are one. Its loss sums over the pairs
         of a batch. Items are embedded alike by `encode_images` and `encode_captions`.
-
     Reference: Oh et al., "Modeling Uncertainty with Hedged Instance Embeddings", ICLR 2019; PCME
         (Chun et al., CVPR 2021), section 3.1.
     """

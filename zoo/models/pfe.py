@@ -5,7 +5,7 @@ import math
 import keras
 
 from zoo import losses, similarities
-from zoo.layers.gaussian import Covariance
+from zoo.layers.gaussian_head import Covariance
 from zoo.models import inputs as checked
 from zoo.models.dual_encoder import DualEncoder
 
@@ -50,10 +50,8 @@ def pfe(
     Raises:
         ValueError: if the model's embeddings are not points, or its encoders not Functional; with
             `image_features`, if the image encoder has no `"head"` that reads a map.
-
     Reference: Shi and Jain, "Probabilistic Face Embeddings", ICCV 2019; PCME++ (Chun, ICLR 2024),
         equations 1 to 3, for CSD and its loss.
-
     Paper differs: faces are compared by the mutual likelihood itself, whose log σ² terms prefer
         certain items of a gallery.
     """

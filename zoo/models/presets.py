@@ -40,10 +40,10 @@ from zoo.models.preset_folder import (
     check_whole,
     packages_of,
     read_folder,
+    shrink,
     write_preset,
 )
 from zoo.models.run_folder import RunFolder
-from zoo.models.small_weights import shrink
 
 PACKAGED = pathlib.Path(__file__).parent.parent / "presets"
 MODEL_FILE = "model.keras"
@@ -108,7 +108,6 @@ def from_preset(
         InputError: if there is neither such a name nor such a folder or file, it cannot be
             fetched, or the file is damaged or not a model of the zoo.
         MissingPackageError: if the model needs a package of an extra that is not installed.
-
     Released code differs: KerasHub's image converter makes squares bicubically or bilinearly
         without antialiasing; here `zoo.data.images.prepare` crops or stretches as the converter
         does, with antialiasing.
@@ -236,7 +235,7 @@ def save_preset(
         card: a dict of what a reader should know (system, data, metrics, command), kept as
             `preset.json` and, for people, as `README.md`.
         half_precision: whether matrices are kept as float16, in half the room; `"int8"` keeps the
-            large ones in a quarter, see `zoo.models.small_weights`. Vectors stay as they are, since
+            large ones in a quarter, see `zoo.models.preset_folder`. Vectors stay as they are, since
             they hold scales and variances. The loaded model is float32 again.
         files: further files to copy beside the model, such as a run's calibrations.
         overwrite: replaces a preset at `path`, once the new one has been read back with the

@@ -6,7 +6,7 @@ import keras
 
 from zoo import encoders, layers, losses, similarities
 from zoo.embeddings import SET
-from zoo.encoders.image_features import ImageBackbone
+from zoo.encoders.stored_features import ImageBackbone
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 
@@ -115,13 +115,10 @@ def dive(
 
     Raises:
         ValueError: if there is nothing to make a caption encoder of, or a size or name is wrong.
-
     Reference: Kim et al., "Improving Cross-Modal Retrieval with Set of Diverse Embeddings",
         CVPR 2023.
-
     Released code differs: it attends to padding; its MMD has an unsquared distance; it has 4 heads
         of 512 channels for maps too; its local features of regions, words and maps are options.
-
     Paper differs: it adds positions to feature maps alone (section 3.2, footnote); words have them
         here too, as released. It prints sums over the hinges of a batch and over the pairs of
         slots; the released means, which the weights go with, are taken here (see `TripletRanking`
@@ -196,10 +193,8 @@ def pvse(
             and sentences.
 
     Returns and Raises: as of `dive`.
-
     Reference: Song and Soleymani, "Polysemous Visual-Semantic Embedding for Cross-Modal
         Retrieval", CVPR 2019.
-
     Released code differs: its MMD has an unsquared distance; a sentence's state is both directions
         of the GRU at the last word.
     """

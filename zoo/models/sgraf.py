@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.encoders.image_features import ImageBackbone
+from zoo.encoders.stored_features import ImageBackbone
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 
@@ -53,10 +53,8 @@ def sgraf(
 
     Raises:
         ValueError: if there is nothing to make a caption encoder of, or the module is unknown.
-
     Reference: Diao et al., "Similarity Reasoning and Filtration for Image-Text Matching",
         AAAI 2021.
-
     Released code differs: BatchNorm within SAF is of each caption of a batch apart.
     """
     if module not in MODULES:

@@ -5,8 +5,7 @@ from typing import Any
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.encoders.image_features import ImageBackbone
-from zoo.encoders.stored_features import replay
+from zoo.encoders.stored_features import ImageBackbone, replay
 from zoo.layers.region_reasoning import RegionReasoning
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
@@ -41,7 +40,6 @@ def vsepp(
         margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch.
         unit_features: whether a network's features have length one before the linear map too.
             None for yes, except for precomputed features.
-
     Reference: Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives",
         BMVC 2018. The length of the features is that of the released code (`EncoderImageFull`;
         `EncoderImagePrecomp` has none), which the paper does not print.
@@ -102,12 +100,9 @@ def vsrn(
         num_layers: graph convolutions.
         margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch.
         released: see `zoo.encoders.reasoning_image_encoder`.
-
     Relations: the paper's second loss, which makes the regions tell the caption, comes with
         `with_captioning`.
-
     Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
-
     Released code differs: for COCO it normalises the regions over regions, before the graphs and
         after them; for Flickr30K a BatchNorm follows the GRU over regions (`released`).
     """
@@ -150,7 +145,6 @@ def with_captioning(
     Raises:
         ValueError: if the model has no region reasoning, or there is neither a tokenizer nor
             `vocabulary_size`.
-
     Reference: VSRN (Li et al., ICCV 2019), section 3.4.
     """
     if model.tokenizer is not None:

@@ -44,7 +44,6 @@ def confidence_ellipses(
         plane: a `Plane` to draw in, or None for that of the main directions.
         generic: `(text, Gaussian of one item)`, a caption of no class, drawn black and dotted; or
             None.
-
     Reference: PCME (Chun et al., CVPR 2021) figure 5.
     """
     groups = [(images, np.asarray(image_labels), True)]

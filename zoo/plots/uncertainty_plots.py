@@ -101,7 +101,6 @@ def recall_by_uncertainty_plot(
         i2t, t2i: results of `zoo.metrics.recall_by_uncertainty` for image and for caption queries;
             neither is a ValueError.
         k: the K of Recall@K.
-
     Reference: PCME (Chun et al., CVPR 2021) figure 6, PCME++ (Chun, ICLR 2024) figure 5.
     """
     given = _given(i2t, t2i)
@@ -147,7 +146,6 @@ def risk_coverage_plot(
             errors of 0 or 1; neither is a ValueError.
         error, by: names of the error, for the axis, and of what queries are ordered by.
         areas: whether the legend has the areas under the curves.
-
     Reference: Geifman and El-Yaniv, "Selective classification for deep neural networks", 2017.
     """
     given = _given(i2t, t2i)

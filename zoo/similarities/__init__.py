@@ -32,7 +32,6 @@ from zoo.similarities.gaussian import (
     closed_form_sampled_distance,
     wasserstein_2,
 )
-from zoo.similarities.moment_matched import moment_matched_match_probability
 from zoo.similarities.points import (
     Cosine,
     CosineLogit,
@@ -43,6 +42,7 @@ from zoo.similarities.sampled import (
     MatchProbability,
     average_l2,
     match_probability,
+    moment_matched_match_probability,
     sample,
 )
 from zoo.similarities.sets import (

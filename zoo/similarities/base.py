@@ -174,6 +174,14 @@ def add_scale_and_shift(layer, scale, shift):
     )
 
 
+class Plain(Similarity):
+    """Base of those that are their `function`, or minus it where it is a distance."""
+
+    def call(self, images, captions):
+        value = type(self).function(images, captions)
+        return -value if self.is_distance else value
+
+
 class ScaledSimilarity(Similarity):
     """Base of the closed forms −scale · distance + shift with both learned, from these initial
     values."""
@@ -201,7 +209,6 @@ class AverageSimilarity(Similarity):
 
     Args:
         parts: similarity layers, at least one (else a ValueError), of one unit.
-
     Reference: SGRAF (Diao et al., AAAI 2021), section 4.2, of models that were trained apart.
     """
 

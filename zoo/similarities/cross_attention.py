@@ -174,7 +174,6 @@ class SimilarityReasoning(CrossAttention):
     Args:
         dim, similarity_dim, sharpness: of `CrossAttention`, as are call arguments and output.
         num_steps: graph convolutions, each with its own weights.
-
     Reference: SGRAF (Diao et al., "Similarity Reasoning and Filtration for Image-Text Matching",
         AAAI 2021), section 3.2.
     """
@@ -206,9 +205,7 @@ class SimilarityFiltration(CrossAttention):
 
     Args:
         dim, similarity_dim, sharpness: of `CrossAttention`, as are call arguments and output.
-
     Reference: SGRAF (Diao et al., AAAI 2021), section 3.3.
-
     Released code differs: it normalises the gates of each caption of a batch apart.
     """
 

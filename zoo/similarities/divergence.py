@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.embeddings import GAUSSIAN
 from zoo.embeddings.numerics import about_common_centre, gaussian_pair, outer_sum, product
-from zoo.similarities.base import Similarity
+from zoo.similarities.base import Plain
 from zoo.similarities.summed_variance import SummedVarianceTerms
 
 
@@ -22,9 +22,7 @@ def kl_divergence(images, captions):
 
     Raises:
         ValueError: if one side is not a Gaussian or the dimensions differ.
-
     Relations: with equal variances it is the Mahalanobis distance, squared and halved.
-
     Reference: Pishdad et al., 2022, section 3. PCME (Chun et al., CVPR 2021), table E.1.
         Released code differs: PCME's `kl` has the sign of the log term reversed.
     """
@@ -57,15 +55,12 @@ def jeffreys_divergence(images, captions):
     return ops.maximum(0.5 * both, 0.0)
 
 
-class _Divergence(Similarity):
+class _Divergence(Plain):
     """Base of those that are minus a divergence: W2 finds their candidates."""
 
     embeddings = (GAUSSIAN,)
     space = "wasserstein_2"
     is_distance = True
-
-    def call(self, images, captions):
-        return -type(self).function(images, captions)
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -131,9 +126,7 @@ def log_expected_likelihood(images, captions):
     −½ Σ_d [ log 2π + log(σ_v² + σ_t²) + (μ_v − μ_t)² / (σ_v² + σ_t²) ]
 
     Computed in blocks, as it is no matrix product: see `SummedVarianceTerms`.
-
     Relations: symmetric; the log density of μ_v − μ_t under N(0, Σ_v + Σ_t).
-
     Reference: Jebara and Kondor, "Bhattacharyya and expected likelihood kernels", COLT 2003;
         PCME (Chun et al., CVPR 2021), table E.1.
     """
@@ -147,9 +140,7 @@ def bhattacharyya_distance(images, captions):
     """−log ∫ √(p(z) q(z)) dz ≥ 0 in nats; arguments, shape and errors as of `kl_divergence`.
 
     ¼ Σ_d (μ_v − μ_t)² / (σ_v² + σ_t²) + ½ Σ_d log( (σ_v² + σ_t²) / (2 σ_v σ_t) )
-
     Relations: symmetric. With equal variances, a quarter of the Jeffreys divergence.
-
     Reference: as of `log_expected_likelihood`, and computed in blocks likewise.
     """
     images, captions, _ = about_common_centre(*gaussian_pair(images, captions))
@@ -159,7 +150,7 @@ def bhattacharyya_distance(images, captions):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class ExpectedLikelihood(Similarity):
+class ExpectedLikelihood(Plain):
     """log ∫ p q, for Gaussians; `(N, M)` float32. See `log_expected_likelihood`.
 
     ```python
@@ -172,9 +163,6 @@ class ExpectedLikelihood(Similarity):
     embeddings = (GAUSSIAN,)
     space = "csd"
     function = staticmethod(log_expected_likelihood)
-
-    def call(self, images, captions):
-        return log_expected_likelihood(images, captions)
 
 
 @keras.saving.register_keras_serializable(package="halo")

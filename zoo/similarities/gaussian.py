@@ -26,11 +26,9 @@ def closed_form_sampled_distance(images, captions):
 
     Raises:
         ValueError: if one side is not a Gaussian or the dimensions differ.
-
     Relations: with σ → 0 it is the squared Euclidean distance of the means. As the variances only
         add one number to each row and column, ranking one query's gallery is L2 search with one
         more coordinate, √Σσ².
-
     Reference: Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024, equation 1.
     """
     (image_mean, image_log), (caption_mean, caption_log) = gaussian_pair(images, captions)
@@ -47,12 +45,9 @@ def wasserstein_2(images, captions, squared=False):
 
     Raises:
         ValueError: if one side is not a Gaussian or the dimensions differ.
-
     Relations: symmetric; with σ → 0 (or equal σ) it is the Euclidean distance of the means.
-
     Reference: Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic
         Representations", 2022, section 3.
-
     Paper differs: its equation 8 prints differences of the variances σ², not of the deviations σ;
         this is the distance that it names.
     """
@@ -77,7 +72,6 @@ class ClosedFormSampledDistance(ScaledSimilarity):
         scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
 
     Output: `(N, M)` float32 logits; their sigmoid is the matching probability.
-
     Reference: Chun, ICLR 2024, equation 2, which initialises both at 5. Start log σ² at a negative
         bias: at 0 and dim = 1024 the initial logits are near −10⁴.
     """
@@ -141,7 +135,6 @@ class SquaredWasserstein2(ScaledSimilarity):
 
     Args:
         scale, shift: as of `ClosedFormSampledDistance`.
-
     Reference: PCME++ (Chun, ICLR 2024), section 2.3 and the row "Wasserstein" of table 4.
     """
 
@@ -169,10 +162,8 @@ class SquaredEuclidean(ScaledSimilarity):
 
     Args:
         scale, shift: as of `ClosedFormSampledDistance`.
-
     Relations: `ClosedFormSampledDistance` with σ → 0; on unit vectors a cosine with learned scale
         and shift, as SigLIP's.
-
     Reference: PCME++ (Chun, ICLR 2024), equation 1.
     """
 
@@ -200,9 +191,7 @@ class EuclideanDistance(ScaledSimilarity):
 
     Args:
         scale, shift: as of `ClosedFormSampledDistance`.
-
     Relations: `MatchProbability` with σ → 0; on unit vectors it ranks as `Cosine`.
-
     Reference: PCME (Chun et al., CVPR 2021), the rows "μ only" of table 1.
     """
 

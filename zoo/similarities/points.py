@@ -18,9 +18,7 @@ def cosine(images, captions):
 
     Raises:
         ValueError: if a set was given or the dimensions differ.
-
     Relations: for unit vectors 1 − ‖a − b‖² / 2, so it ranks as the Euclidean distance does.
-
     Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
     """
     images, captions = point_pair(images, captions)
@@ -43,9 +41,7 @@ class Cosine(Similarity):
 
     Output: `(N, M)` float32 in [−scale, scale]. Raises ValueError if the scale is not positive or,
         when learned, above `max_scale`.
-
     Relations: `MaximumPair` with one element a side.
-
     Reference: VSE++ (Faghri et al., BMVC 2018); CLIP (Radford et al., ICML 2021), section 2.3.
     """
 
@@ -99,10 +95,8 @@ class CosineLogit(Similarity):
 
     Args:
         scale, shift: initial factor, > 0 (else a ValueError), and summand.
-
     Relations: ranks as `Cosine`. CSD with Σσ² = 0 is 2 − 2 · cosine of unit vectors, so PCME++'s
         −a · CSD + b is this with the scale 2a and the shift b − 2a.
-
     Reference: Zhai et al., "Sigmoid Loss for Language Image Pre-Training", ICCV 2023, section 3.2;
         the defaults are its initial values.
     """

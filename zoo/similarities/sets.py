@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.embeddings import SET
 from zoo.embeddings.numerics import element_pair, elements_first, product, sizes, unit
-from zoo.similarities.base import Similarity, add_scale_and_shift
+from zoo.similarities.base import Plain, Similarity, add_scale_and_shift
 
 
 def maximum_pair(images, captions):
@@ -21,9 +21,7 @@ def maximum_pair(images, captions):
 
     Raises:
         ValueError: if one side is not a set, the dimensions differ or a mask does not fit.
-
     Relations: with K = L = 1 it is `cosine`.
-
     Reference: PVSE (Song and Soleymani, CVPR 2019), equation 5.
     """
     cosines, image_mask, caption_mask = _cosines(images, captions)
@@ -36,9 +34,7 @@ def chamfer(images, captions):
     shape and errors as of `maximum_pair`.
 
     1/(2|S₁|) Σ_x max_y c(x, y) + 1/(2|S₂|) Σ_y max_x c(x, y)
-
     Relations: with K = L = 1 it is `cosine`; the limit of `smooth_chamfer` for α → ∞.
-
     Reference: DivE (Kim et al., CVPR 2023), table of similarities.
     """
     cosines, image_mask, caption_mask = _cosines(images, captions)
@@ -54,9 +50,7 @@ def smooth_chamfer(images, captions, alpha=16.0):
     arguments, shape and errors as of `maximum_pair`, and α > 0, the sharpness.
 
     1/(2α|S₁|) Σ_x log Σ_y e^{α c(x, y)} + 1/(2α|S₂|) Σ_y log Σ_x e^{α c(x, y)}
-
     Relations: `chamfer` as α → ∞, above it by at most (log K + log L) / 2α.
-
     Reference: DivE (Kim et al., CVPR 2023), equation 6.
     """
     if not alpha > 0:
@@ -78,7 +72,7 @@ def smooth_chamfer(images, captions, alpha=16.0):
 
 
 @keras.saving.register_keras_serializable(package="halo")
-class MaximumPair(Similarity):
+class MaximumPair(Plain):
     """The best cosine over all pairs of elements of two sets; see `maximum_pair` (PVSE).
 
     ```python
@@ -93,12 +87,9 @@ class MaximumPair(Similarity):
     space = "elements"
     function = staticmethod(maximum_pair)
 
-    def call(self, images, captions):
-        return maximum_pair(images, captions)
-
 
 @keras.saving.register_keras_serializable(package="halo")
-class Chamfer(Similarity):
+class Chamfer(Plain):
     """Chamfer similarity of two sets; see `chamfer` (DivE's ablation).
 
     ```python
@@ -112,9 +103,6 @@ class Chamfer(Similarity):
     embeddings = (SET,)
     space = "elements"
     function = staticmethod(chamfer)
-
-    def call(self, images, captions):
-        return chamfer(images, captions)
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -159,13 +147,10 @@ class SetMatchProbability(Similarity):
         scale, shift: initial values of the learned α > 0 (else a ValueError) and β.
 
     Output: `(N, M)` float32 in [0, 1]; 0 for a set without a valid element.
-
     Relations: `MatchProbability` is PCME's, of the distances between samples; on unit vectors the
         squared distance is 2 − 2 cos.
-
     Reference: DivE (Kim et al., CVPR 2023), section 3.3 and table 3. It prints the sum over pairs,
         and speaks of their average, which this is.
-
     Released code differs: its α = 1 and β = 0 are no parameters of the model and stay.
     """
 

@@ -12,7 +12,7 @@ from zoo.data.records.sources import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
 from zoo.files.decoding import RESIZING
 from zoo.files.images import RESIZES
-from zoo.metrics.cider_score import VARIANTS
+from zoo.metrics.cider_factors import VARIANTS
 from zoo.similarities import by_name
 
 OWN = "own"  # the similarity that the model was trained with
