@@ -183,7 +183,7 @@ def test_padding_after_the_end_changes_nothing():
 def test_layer_wise_rates_are_those_of_the_blocks_that_there_are():
     """B.1: the decay is of each transformer block; embeddings and norms are in none of them."""
     tokenizer = zoo.data.WordTokenizer(["bird"], max_words=LENGTH)
-    model = zoo.models.pooled(
+    model = zoo.models.pcmepp(
         image_tower(), tokenizer, dim=8, caption_backbone=text_tower(variance_blocks=2)
     )
     for decays_last, depths in ((False, (2, 1, 0)), (True, (3, 2, 1))):

@@ -12,7 +12,7 @@ REGIONS = (5, 7)
 
 def tiny(builder, image_backbone="tiny", max_words=3, **options):
     if isinstance(image_backbone, tuple):
-        image_backbone = zoo.encoders.stored_features(image_backbone)
+        image_backbone = zoo.encoders.image_features(image_backbone)
     if builder.endswith("vsrn"):
         options = {"num_layers": 2, **options}
     options = {"dim": 8, "word_dim": 6, "image_size": 16, **options}

@@ -74,9 +74,9 @@ CASES = [
 def test_pcmepp(golden, label, part):
     """Released total = 2 · ours, with the paper's α = 0.1, + β · VIB, averaged over items and
     dimensions; `wdist` puts the squared Wasserstein distance in the place of CSD. The losses are
-    those that `zoo.models.pooled` brings, so that its defaults are what is compared."""
+    those that `zoo.models.pcmepp` brings, so that its defaults are what is compared."""
     arrays = golden("pcmepp_closed_form_loss")
-    model = zoo.models.pooled("tiny", vocabulary_size=4, dim=16, image_size=16)
+    model = zoo.models.pcmepp("tiny", vocabulary_size=4, dim=16, image_size=16)
     (kl,) = model.auxiliaries
     matching = model.loss if part in ("pp", "full") else losses.MatchingCrossentropy()
 

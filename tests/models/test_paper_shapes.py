@@ -13,7 +13,7 @@ builder = sys.argv[1]
 rng = np.random.default_rng(0)
 if builder == "pcmepp":
     image, text = encoders.clip_image("vit_b_32"), encoders.clip_text("vit_b_32")
-    model = zoo.models.pooled(image, caption_backbone=text)
+    model = zoo.models.pcmepp(image, caption_backbone=text)
     assert image.output["features"].shape == (None, 50, 768)
     assert image.output["variance_features"].shape == (None, 50, 768)
     assert text.output["features"].shape == (None, 77, 512)

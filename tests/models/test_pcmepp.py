@@ -14,7 +14,7 @@ from zoo.data.text.captions import WordTokenizer
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]
 BUILDERS = {
-    "pcmepp": zoo.models.pooled,
+    "pcmepp": zoo.models.pcmepp,
     "infonce": zoo.models.infonce,
     "vse_infinity": zoo.models.vse_infinity,
 }
@@ -37,7 +37,7 @@ PAPER = {"D": 1024, "a": 5.0, "b": 5.0, "alpha": 0.1, "beta": 1e-4, "dropped tok
 def wide():
     """With the dimension and all other settings of the paper; nobody trains it."""
     words = WordTokenizer(WORDS, max_words=6)
-    return zoo.models.pooled("tiny", words, word_dim=6, image_size=16)
+    return zoo.models.pcmepp("tiny", words, word_dim=6, image_size=16)
 
 
 @pytest.fixture(scope="module")

@@ -220,7 +220,7 @@ def test_tokens_are_left_out_as_released():
     settings, (train, _) = load(pcmepp_coco, "--drop-varies", "--drop-rate=0.3")
     head = pcmepp_coco.build(settings, train).image_encoder.get_layer("head")
     assert (head.drop_rate, head.drop_varies) == (0.3, True)
-    head = zoo.models.pooled("tiny", vocabulary_size=9, dim=8, image_size=16).image_encoder
+    head = zoo.models.pcmepp("tiny", vocabulary_size=9, dim=8, image_size=16).image_encoder
     assert head.get_layer("head").drop_varies, "the builder's default is the paper's"
 
 

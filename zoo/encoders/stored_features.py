@@ -17,7 +17,7 @@ def vectors(dim: int, normalize: bool = False, positions: int = 1) -> keras.Mode
     """Stored vectors in place of pictures or words, for either tower of every builder.
 
     ```python
-    model = zoo.models.pooled(
+    model = zoo.models.pcmepp(
         zoo.encoders.vectors(512), caption_backbone=zoo.encoders.vectors(512), dim=512
     )
     ```

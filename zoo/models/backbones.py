@@ -23,7 +23,7 @@ def backbones(
         image_backbone: a name of `zoo.encoders.convolutional`; a `keras.Model` from images to
             local features, such as `zoo.encoders.clip_image("vit_b_32")`; or the shape of
             precomputed features, `(num_regions, dim)` or `(dim,)`, see
-            `zoo.encoders.stored_features`.
+            `zoo.encoders.image_features`.
         tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`,
             saved with the model: it says how many words there are and how long a caption is.
         dim: of the GRU.

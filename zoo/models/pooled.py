@@ -147,7 +147,7 @@ def pcmepp(
     The defaults are the paper's, but for the backbones, which are CLIP's:
 
     ```python
-    model = zoo.models.pooled(
+    model = zoo.models.pcmepp(
         zoo.encoders.clip_image("vit_b_32", weights), tokenizer,
         caption_backbone=zoo.encoders.clip_text(weights=weights),
     )
