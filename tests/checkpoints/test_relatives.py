@@ -9,7 +9,8 @@ from scipy.special import softmax
 import released
 import zoo
 from tiny_sentence import bert_states
-from zoo.encoders import torchvision_backbone, weight_layouts
+from zoo.encoders import weight_layouts
+from zoo.encoders.convolutional import torchvision_backbone
 from zoo.errors import InputError
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import hugging_face
 import zoo
-from zoo import encoders
+from zoo.encoders import gaussian_towers
 from zoo.encoders.clip import clip_blocks, clip_image, clip_text
 from zoo.errors import InputError
 from zoo.training import dual_encoder_rates
@@ -171,7 +171,7 @@ def test_two_blocks_of_the_variance_part_before_the_last_two(make):
 
 
 def test_padding_after_the_end_changes_nothing():
-    encoder = encoders.pooled_caption_encoder(text_tower(), 8)
+    encoder = gaussian_towers.pooled_caption_encoder(text_tower(), 8)
     padded = ids()
     other = padded.copy()
     other[0, 4:] = WORDS - 1  # Hugging Face pads with the end token, OpenAI with zeros

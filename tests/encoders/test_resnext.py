@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from torch_arrays import TorchArrays
-from zoo.encoders import convolutional, load_torchvision_weights, resnext
+from zoo.encoders import convolutional, resnext
+from zoo.encoders.convolutional import load_torchvision_weights
 
 BLOCKS, GROUPS, WIDTH = (2, 1, 1, 1), 4, 2
 SIZE = 40

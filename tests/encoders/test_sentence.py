@@ -23,6 +23,7 @@ from tiny_sentence import (
 )
 from zoo import encoders, losses, models, similarities
 from zoo.data import captions, read_bert_tokenizer
+from zoo.encoders import point_towers
 from zoo.errors import InputError
 
 TEXTS = ["a red bird", "dogs on a bird", "dog", "a a a a a a a a a"]
@@ -141,7 +142,7 @@ def test_the_blocks_of_a_frozen_sentence_can_be_trained_afterwards(checkpoint, i
 
 def test_points_and_gaussians_of_strings_are_saved_and_served(checkpoint, tmp_path):
     points = models.DualEncoder(
-        encoders.mean_image_encoder(encoders.convolutional("tiny", 32, None), 4),
+        point_towers.mean_image_encoder(encoders.convolutional("tiny", 32, None), 4),
         tower_of(checkpoint),
         similarity=similarities.Cosine(10.0, learn_scale=True),
         loss=losses.InfoNCE(),

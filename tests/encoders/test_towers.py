@@ -3,6 +3,7 @@ import pytest
 
 from golden_weights import dense, gru, set_local_attention, set_pie_net
 from zoo import encoders
+from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 
 IDS = np.array([[4, 2, 7, 3, 5], [1, 6, 0, 0, 0], [3, 3, 2, 0, 0]], "int32")
 
@@ -11,7 +12,7 @@ def official_caption_encoder(g, **options):
     at_last_word = options.get("at_last_word", False)
     words = g["w__embed__weight"]
     backbone = encoders.gru(13, 16, word_dim=10, word_vectors=words, at_last_word=at_last_word)
-    encoder = encoders.gaussian_caption_encoder(backbone, 16, hidden_dim=5, **options)
+    encoder = gaussian_caption_encoder(backbone, 16, hidden_dim=5, **options)
     both = [*gru(g, "rnn"), *gru(g, "rnn", reverse=True)]
     backbone.get_layer("gru").set_weights(both)
     head = encoder.get_layer("head")
@@ -51,7 +52,7 @@ def test_a_head_of_log_sigma_is_doubled(golden):
 
 def test_image_tower():
     backbone = encoders.convolutional("tiny", trainable=False)
-    encoder = encoders.gaussian_image_encoder(backbone, 16, log_variance_bias=-3.0)
+    encoder = gaussian_image_encoder(backbone, 16, log_variance_bias=-3.0)
     images = np.random.default_rng(0).integers(0, 256, (2, 64, 64, 3), "uint8")
     embedding = encoder.predict(images, verbose=0)
     assert embedding["mean"].shape == embedding["log_variance"].shape == (2, 16)
@@ -63,7 +64,7 @@ def test_image_tower():
 
 
 def test_captions_do_not_depend_on_padding():
-    encoder = encoders.gaussian_caption_encoder(encoders.gru(9, 16, word_dim=6), 16)
+    encoder = gaussian_caption_encoder(encoders.gru(9, 16, word_dim=6), 16)
     embedding = encoder(IDS)
     longer = encoder(np.pad(IDS, ((0, 0), (0, 4))))
     for i, length in enumerate((IDS > 0).sum(1)):
@@ -74,7 +75,7 @@ def test_captions_do_not_depend_on_padding():
 
 
 def test_mean_only_towers_have_no_second_gru():
-    encoder = encoders.gaussian_caption_encoder(encoders.gru(9, 16, 6), 16, covariance=None)
+    encoder = gaussian_caption_encoder(encoders.gru(9, 16, 6), 16, covariance=None)
     assert set(encoder(IDS)) == {"mean"}
     assert not any("variance" in weight.path for weight in encoder.weights)
 
@@ -89,7 +90,7 @@ def test_word_vectors_are_the_first_words():
 
 
 def test_a_sentence_of_another_dimension_is_projected():
-    encoder = encoders.gaussian_caption_encoder(encoders.gru(9, 16, 6), 2, mean_attention=False)
+    encoder = gaussian_caption_encoder(encoders.gru(9, 16, 6), 2, mean_attention=False)
     head = encoder.get_layer("head")
     assert head.get_layer("gaussian").mean_global.kernel.shape == (16, 2)
     assert head.get_layer("gaussian").variance_global.kernel.shape == (16, 2)
@@ -102,9 +103,9 @@ def test_a_sentence_of_another_dimension_is_projected():
 def test_one_gru_is_projected_though_it_is_as_wide_as_the_embedding():
     """Without a second GRU mean and log variance are two linear maps of one sentence (C.3)."""
     backbone = encoders.gru(9, 8, word_dim=6, max_length=5)
-    tower = encoders.gaussian_caption_encoder(backbone, 8, variance_gru=False)
+    tower = gaussian_caption_encoder(backbone, 8, variance_gru=False)
     head = tower.get_layer("head").get_layer("gaussian")
     assert head.project_pooled
     assert not any("variance_gru" in weight.path for weight in tower.weights)
-    both = encoders.gaussian_caption_encoder(encoders.gru(9, 8, word_dim=6, max_length=5), 8)
+    both = gaussian_caption_encoder(encoders.gru(9, 8, word_dim=6, max_length=5), 8)
     assert not both.get_layer("head").get_layer("gaussian").project_pooled

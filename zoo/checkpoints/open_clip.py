@@ -13,7 +13,7 @@ from zoo.checkpoints.family import (
     clip_tokenizer,
     prolip_tokenizer,
 )
-from zoo.encoders import weight_layouts
+from zoo.encoders import gaussian_towers, weight_layouts
 from zoo.encoders.open_clip import CLIP_EPSILON
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry
@@ -117,8 +117,8 @@ def build_prolip(source: Source) -> DualEncoder:
     head = {"pooling": "mean", "log_variance_bias": 0.0}  # the mean of one token
     scale, bias = math.exp(arrays.scalar("logit_scale")), arrays.scalar("logit_bias")
     model = DualEncoder(
-        encoders.pooled_image_encoder(image, dim, **head),
-        encoders.pooled_caption_encoder(text, dim, **head),
+        gaussian_towers.pooled_image_encoder(image, dim, **head),
+        gaussian_towers.pooled_caption_encoder(text, dim, **head),
         similarity=similarities.ClosedFormSampledDistance(scale / 2, scale + bias),
         loss=losses.MatchingCrossentropy(reduction="sum"),
         auxiliaries=[losses.Inclusion()],

@@ -5,6 +5,7 @@ import numpy as np
 from zoo import encoders, models
 from zoo.checkpoints.family import Family, Source, bert_tokenizer
 from zoo.encoders import weight_layouts
+from zoo.encoders.convolutional import torchvision_backbone
 from zoo.encoders.stored_features import regions_and_hidden
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError
@@ -73,7 +74,7 @@ def _grid(arrays):
             f"{arrays.path}: `img_enc.backbone` must be ResNeXt-101 32×8d (WSL), which is hosted "
             f"exactly; its first 3 × 3 convolution has the shape {shape}"
         )
-    return encoders.torchvision_backbone(_NETWORK, 512, "stretch", 1.0)
+    return torchvision_backbone(_NETWORK, 512, "stretch", 1.0)
 
 
 def _regions(arrays):

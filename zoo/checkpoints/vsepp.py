@@ -3,6 +3,7 @@
 from zoo import encoders, models
 from zoo.checkpoints.family import Family, Source, check_no_order, vocabulary_tokenizer
 from zoo.encoders import weight_layouts
+from zoo.encoders.convolutional import torchvision_backbone
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry
 from zoo.errors import InputError
@@ -30,7 +31,7 @@ def build_vsepp(source: Source) -> DualEncoder:
                 f"{arrays.path}: `img_enc.cnn` must be a ResNet; the zoo has no VGG19 nor AlexNet"
             )
         name = network_name(arrays, prefix)
-        images = encoders.torchvision_backbone(name)
+        images = torchvision_backbone(name)
         entries += weight_layouts.torchvision(images.get_layer(name), prefix)
     tokenizer, words = _words(source)
     model = models.vsepp(images, tokenizer, dim=dim, caption_backbone=words)
@@ -158,7 +159,7 @@ def build_pcme(source: Source) -> DualEncoder:
     `zoo.from_checkpoint`."""
     arrays = source.arrays
     name = network_name(arrays, "img_enc.cnn.")
-    image = encoders.torchvision_backbone(name)
+    image = torchvision_backbone(name)
     dim = arrays.shape("img_enc.fc.weight")[0]
     words, word_dim = arrays.shape("txt_enc.embed.weight")
     scale, shift = _scale_and_shift(arrays, dim)
@@ -205,7 +206,7 @@ def build_pvse(source: Source) -> DualEncoder:
     if arrays.has("img_enc.rnn."):
         raise InputError(f"{arrays.path}: `img_enc` reads videos; expected one of pictures")
     name = network_name(arrays, "img_enc.cnn.")
-    image = encoders.torchvision_backbone(name)
+    image = torchvision_backbone(name)
     dim = arrays.shape("img_enc.fc.weight")[0]
     words, word_dim = arrays.shape("txt_enc.embed.weight")
     tokenizer = vocabulary_tokenizer(source, words, _LENGTH)

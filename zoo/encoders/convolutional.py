@@ -79,22 +79,8 @@ def torchvision_backbone(
     resize: str = "crop",
     crop_fraction: float = 224 / 256,
 ) -> keras.Model:
-    """A network of torchvision without pooling and classifier, ImageNet's scaling inside.
-
-    Its strides lie in the 3 × 3 convolutions, those of `zoo.encoders.convolutional`'s ResNets in
-    the 1 × 1 ones before them.
-
-    Args:
-        name: `"resnet50"`, `"resnet101"`, `"resnet152"` or `"resnext101_32x8d"`; else a ValueError.
-        image_size: height and width of the images.
-        resize, crop_fraction: how pictures become squares, see `zoo.layers.PictureScaling`; the
-            default is "resize to 256, crop 224".
-
-    Returns:
-        A Functional `keras.Model` named `"backbone"` from images `(batch, size, size, 3)`, 0…255,
-        to features `(batch, size / 32, size / 32, 2048)`.
-    Reference: He et al., CVPR 2016; Xie et al., CVPR 2017.
-    """
+    """A network of torchvision, with strides in its 3 × 3 convolutions, to `(batch, size / 32, size
+    / 32, 2048)`, ImageNet's scaling inside. Raises ValueError on an unknown name."""
     if name not in TORCHVISION:
         raise ValueError(f"`name` must be one of {tuple(TORCHVISION)}; received {name!r}")
     blocks, groups, width = TORCHVISION[name]
@@ -111,12 +97,8 @@ def torchvision_backbone(
 
 
 def load_torchvision_weights(network: keras.Model, path: str | os.PathLike) -> None:
-    """Copies weights with torchvision's names into a `resnext`, such as torchvision's or
-    WSL-Images' `resnext101_32x8d`, of a `.safetensors` or `.npz` file in PyTorch's layouts.
-
-    The classifier (`fc`) and the counters of batches are left out. Raises InputError if there is no
-    such file, an array is missing, left over, not finite, or has another shape than the network's.
-    """
+    """Copies an array file with torchvision's names into a `resnext`; `fc` and counters are left
+    out. Raises InputError if an array is missing, left over, not finite or of another shape."""
     arrays = WeightArrays(path, f"torchvision weights of {network.name!r}")
     fill(arrays, torchvision(network), repr(network.name), (*COUNTERS, "fc."))
 

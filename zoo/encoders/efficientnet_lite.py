@@ -55,8 +55,13 @@ def stage_layers() -> tuple[str, ...]:
 
 
 def load_efficientnet_lite_weights(network: keras.Model, path: str | os.PathLike) -> None:
-    """Copies weights with the names of EfficientNet-PyTorch into an `efficientnet_lite2`, otherwise
-    as `load_torchvision_weights`; its classifier is `_fc`."""
+    """Copies weights with the names of EfficientNet-PyTorch into an `efficientnet_lite2`, of a
+    `.safetensors` or `.npz` file in PyTorch's layouts.
+
+    The classifier (`_fc`) and the counters of batches are left out. Raises InputError if there is
+    no such file, an array is missing, left over, not finite, or has another shape than the
+    network's.
+    """
     arrays = WeightArrays(path, f"EfficientNet weights of {network.name!r}")
     fill(arrays, _entries(network), repr(network.name), (*COUNTERS, "_fc."))
 

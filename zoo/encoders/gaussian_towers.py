@@ -15,21 +15,8 @@ from zoo.layers.sentence_gru import SentenceGRU
 
 
 def gaussian_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
-    """Images to Gaussian embeddings.
-
-    Args:
-        backbone: a `keras.Model` from images to local features `(batch, height, width, channels)`
-            or `(batch, positions, channels)`, such as `zoo.encoders.convolutional`, or to a dict
-            of them under `"features"`, such as `zoo.encoders.vectors`.
-        dim: dimension of the embedding.
-        **head: options of `GaussianHead`.
-
-    Returns:
-        A Functional `keras.Model` from images to `{"mean", "log_variance"}`, each `(batch, dim)`
-        (`{"mean"}` with `covariance=None`), of the sub-models `"backbone"` and `"head"`. The
-        global feature is the mean of the local ones.
-    Reference: PCME (Chun et al., CVPR 2021), figure 3 (a).
-    """
+    """Images to Gaussians `{"mean", "log_variance"}`, as PCME's figure 3 (a), of the sub-models
+    `"backbone"`, to local features or a dict with `"features"`, and `"head"`, a `GaussianHead`."""
     images = keras.Input(backbone.input_shape[1:], name="images")
     output = backbone(images)
     output = output["features"] if isinstance(output, dict) else output
@@ -48,27 +35,8 @@ def gaussian_caption_encoder(
     at_last_word: bool = False,
     **head: Any,
 ) -> keras.Model:
-    """Captions to Gaussian embeddings.
-
-    Args:
-        backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
-            `zoo.encoders.gru`; or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
-        dim: dimension of the embedding.
-        variance_gru: whether the log variance has a GRU of its own, as the released code has it;
-            else both are linear maps of one sentence, as PCME's experiment in the plane. None: if
-            the backbone has a sentence.
-        at_last_word: of that GRU, see `SentenceGRU`.
-        **head: options of `GaussianHead`.
-
-    Returns:
-        As `gaussian_image_encoder`, from ids `(batch, length)`. Local features are the words; the
-        mean's global feature is the backbone's sentence and the log variance's the sentence of a
-        second, bidirectional GRU in the head, as wide as the first; linear maps of them where they
-        are not `dim` wide. Of a backbone without a sentence local features are its hidden states,
-        and global features linear maps of their mean, as of images, but for `variance_gru=True`,
-        which is over the states.
-    Reference: PCME (Chun et al., CVPR 2021), figure 3 (b); appendix C.3 for the plane.
-    """
+    """As `gaussian_image_encoder`, figure 3 (b). Where `variance_gru`, or None and a recurrent
+    backbone, the log variance has a GRU of its own; else it is linear in the mean's sentence."""
     recurrent = "words" in backbone.output
     names = ("words", "sentence", "mask") if recurrent else ("features", "mask")
     inputs = {
@@ -100,19 +68,9 @@ def gaussian_caption_encoder(
 
 
 def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
-    """Images to pooled Gaussian embeddings, or points.
-
-    Args:
-        backbone: as of `gaussian_image_encoder`; its dict may have `"variance_features"` and
-            `"mask"`, such as of `zoo.encoders.clip_image`.
-        dim: dimension of the embedding.
-        **head: options of `PooledGaussianHead`; `covariance=None` gives points.
-
-    Returns:
-        A Functional `keras.Model` from images to `{"mean", "log_variance"}`, each `(batch, dim)`,
-        or `{"mean"}`, of the parts `"backbone"` and `"head"`.
-    Reference: PCME++ (Chun, ICLR 2024), section 2.5.
-    """
+    """Images to Gaussians, points with `covariance=None`, by a `PooledGaussianHead` over
+    `"features"`, and perhaps `"variance_features"` and `"mask"`, of a backbone (PCME++, section
+    2.5)."""
     images = keras.Input(backbone.input_shape[1:], name="images")
     output = backbone(images)
     if not isinstance(output, dict):
@@ -128,11 +86,8 @@ def pooled_image_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.
 
 
 def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> keras.Model:
-    """As `pooled_image_encoder`, of captions, ids `(batch, length)`.
-
-    The backbone gives `{"states", "mask"}`, such as `zoo.encoders.gru`, or `{"features",
-    "variance_features", "mask"}`, such as `zoo.encoders.clip_text`.
-    """
+    """As `pooled_image_encoder`, of ids `(batch, length)` and a backbone to `{"states", "mask"}` or
+    `{"features", "variance_features", "mask"}`."""
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)
     features = output["features"] if "features" in output else output["states"]

@@ -16,11 +16,8 @@ RELEASED = (None, "coco", "f30k")
 
 
 def mean_image_encoder(backbone: keras.Model, dim: int, unit_features: bool = False) -> keras.Model:
-    """Images to points `{"mean": (batch, dim)}`: the mean of the local features of a backbone, see
-    `positions`, of length one first where `unit_features`, a linear map, length one.
-
-    Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
-    """
+    """Images to points: the mean of local features, of length one first where `unit_features`, a
+    linear map, length one (VSE++, section 3.1)."""
     images = keras.Input(backbone.input_shape[1:], name="images")
     features, mask = positions(backbone(images))
     pooled = MeanPooling(name="pooling")(features, mask=mask)
@@ -33,21 +30,8 @@ def mean_image_encoder(backbone: keras.Model, dim: int, unit_features: bool = Fa
 def reasoning_image_encoder(
     backbone: keras.Model, dim: int, num_layers: int = 4, released: str | None = None
 ) -> keras.Model:
-    """Images to points: regions projected, related by graph convolutions, read by a GRU.
-
-    Args:
-        backbone: a `keras.Model` from images to local features, see `positions`: detected regions
-            or the cells of a feature map.
-        dim: dimension of the embedding.
-        num_layers: graph convolutions.
-        released: `"coco"` or `"f30k"` for the released code's normalisations of that data set;
-            None for the paper's; else a ValueError.
-
-    Returns:
-        A Functional `keras.Model` from images to `{"mean": (batch, dim)}`. The first output of its
-        layer `"reasoning"` is the related regions.
-    Reference: VSRN (Li et al., ICCV 2019), sections 3.1 to 3.3.
-    """
+    """Images to points: regions related by graph convolutions and read by a GRU (VSRN, section 3),
+    with the normalisations as `released` for `"coco"` or `"f30k"`, or None. Else a ValueError."""
     if released not in RELEASED:
         raise ValueError(f"`released` must be one of {RELEASED}; received {released!r}")
     images = keras.Input(backbone.input_shape[1:], name="images")
@@ -118,16 +102,16 @@ def vector_encoder(
 
 
 def hub_image_encoder(backbone: keras.Model, scaling: PictureScaling) -> keras.Model:
-    """Images `(batch, height, width, 3)`, 0…255, to points `{"mean": (batch, dim)}` by a KerasHub
-    backbone of CLIP, SigLIP or MetaCLIP 2, whose layers are shared, and its scaling of pixels."""
+    """Images to points by a KerasHub backbone of both towers, whose layers are shared, after the
+    scaling of pixels that it wants."""
     images = keras.Input(backbone.vision_encoder.image_shape, name="images")
     point = backbone.get_vision_embeddings(scaling(images))
     return _points(images, point, "image_encoder")
 
 
 def hub_caption_encoder(backbone: keras.Model, max_length: int) -> keras.Model:
-    """Token ids `(batch, max_length)` to points, as `hub_image_encoder`. SigLIP reads the last id,
-    so rows must be full."""
+    """Ids `(batch, max_length)` to points, as `hub_image_encoder`. SigLIP reads the last id, so
+    rows must be full."""
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     return _points(ids, backbone.get_text_embeddings(ids), "caption_encoder")
 

@@ -18,24 +18,8 @@ _SET_LAYERS = (SetPrediction, PolysemousEmbedding)
 def set_image_encoder(
     backbone: keras.Model, dim: int, set_layer: keras.layers.Layer, project_map: bool = False
 ) -> keras.Model:
-    """Images to sets of embeddings.
-
-    Args:
-        backbone: a `keras.Model` from images to a feature map `(batch, height, width, channels)`,
-            such as `zoo.encoders.convolutional`, whose global feature is a linear map of its mean;
-            or to `{"features", "pooled", "mask"}`, such as `zoo.encoders.regions`, which linear
-            maps take to `dim` channels where they have others.
-        dim: dimension of the elements.
-        set_layer: a `SetPrediction` or `PolysemousEmbedding`.
-        project_map: whether a 1 × 1 convolution to `dim` channels makes the local features of a
-            feature map, of which the global feature then is the mean, as in DivE; else they are
-            the map's own channels, as in PVSE.
-
-    Returns:
-        A Functional `keras.Model` from images to `{"elements", "slots"}`, both `(batch, K, dim)`
-        float32, the elements of length one, of the sub-models `"backbone"` and `"head"`.
-    Reference: DivE (Kim et al., CVPR 2023), sections 3.1 and 4.2.
-    """
+    """Images to sets `{"elements", "slots"}` (DivE, sections 3.1, 4.2) of a feature map, after a 1
+    × 1 convolution where `project_map`, or of `{"features", "pooled", "mask"}`, as of `regions`."""
     head_inputs = _inputs_like(backbone.output, ("features", "pooled", "mask"))
     if isinstance(head_inputs, dict):
         features, pooled = head_inputs["features"], head_inputs["pooled"]
@@ -62,17 +46,8 @@ def set_caption_encoder(
     dropout: float = 0.0,
     seed: int | None = None,
 ) -> keras.Model:
-    """Captions, ids `(batch, length)`, to what `set_image_encoder` gives.
-
-    Args:
-        backbone: a `keras.Model` from ids to `{"words", "sentence", "mask"}`, such as
-            `zoo.encoders.gru`, whose local features are the words and whose global one is the
-            sentence, of `dim` channels (else a ValueError); or to `{"features", "mask"}`, such as
-            `zoo.encoders.bert`, where a linear map of the hidden states is local, and its maximum
-            global.
-        dim, set_layer: as of `set_image_encoder`.
-        dropout, seed: share of the sentence's numbers that a training step zeroes.
-    Reference: DivE (Kim et al., CVPR 2023), section 3.1.
+    """As `set_image_encoder`, of a backbone to `{"words", "sentence", "mask"}`, whose sentence has
+    `dim` channels, else a ValueError; or to `{"features", "mask"}`, of which the maximum is global.
     """
     recurrent = "words" in backbone.output
     names = ("words", "sentence", "mask") if recurrent else ("features", "mask")
@@ -137,20 +112,8 @@ def map_size(encoder: keras.Model) -> tuple[int, int] | None:
 def region_token_encoder(
     backbone: keras.Model, dim: int, dropout: float = 0.4, seed: int | None = None
 ) -> keras.Model:
-    """Images to token sequences: regions projected, and what they attend to together.
-
-    Args:
-        backbone: a `keras.Model` from images to local features, see `positions`: a fixed number of
-            detected regions, or the cells of a feature map.
-        dim: channels of a token.
-        dropout, seed: of `zoo.layers.GlobalAttention`.
-
-    Returns:
-        A Functional `keras.Model` from images to `{"tokens", "mask", "pooled"}`: `(batch,
-        num_regions, dim)`, zero where there is no region, bool `(batch, num_regions)` and
-        `(batch, dim)`.
-    Reference: SGRAF (Diao et al., AAAI 2021), section 3.1.
-    """
+    """Images to token sequences `{"tokens", "mask", "pooled"}`: regions projected, zero where there
+    is none, and what they attend to together (SGRAF, section 3.1)."""
     images = keras.Input(backbone.input_shape[1:], name="images")
     features, mask = positions(backbone(images))
     if mask is None:
@@ -165,16 +128,8 @@ def word_token_encoder(
     seed: int | None = None,
     dim: int | None = None,
 ) -> keras.Model:
-    """Captions, ids `(batch, length)`, to what `region_token_encoder` gives: the states of a
-    network over words, and what they attend to.
-
-    Args:
-        backbone: a `keras.Model` from ids to `{"states", "mask"}`, such as `zoo.encoders.gru(…,
-            merge="ave")`, or to `{"features", "mask"}`, such as `zoo.encoders.bert`.
-        dropout, seed: of `zoo.layers.GlobalAttention`.
-        dim: channels of a token, to which features of another width are projected; None leaves
-            them as they are.
-    """
+    """As `region_token_encoder`, of a backbone's `"states"` or `"features"`, projected to `dim`
+    channels where they have others."""
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)
     features = output["states"] if "states" in output else output["features"]

@@ -7,6 +7,7 @@ import keras
 
 from zoo import encoders, losses, similarities
 from zoo.embeddings import Tensor
+from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.words import NOTHING
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
@@ -61,11 +62,11 @@ def pcme(
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
         uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
         caption_backbone: a `keras.Model` from ids to local features, see
-            `zoo.encoders.gaussian_caption_encoder`; None for a bidirectional GRU over words.
+            `gaussian_caption_encoder`; None for a bidirectional GRU over words.
         sentence_dim: width of that GRU, `dim` if None as in the paper; in a plane two numbers
             cannot carry a sentence.
         variance_gru: whether the log variance of a caption has a second GRU, see
-            `zoo.encoders.gaussian_caption_encoder`.
+            `gaussian_caption_encoder`.
         at_last_word: of both GRUs, see `zoo.layers.SentenceGRU`.
         **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
             `covariance=None` trains the means alone: the distance between two points takes the
@@ -96,8 +97,8 @@ def pcme(
         image_weights,
         gru={"at_last_word": at_last_word},
     )
-    image_encoder = encoders.gaussian_image_encoder(image_backbone, dim, **head)
-    caption_encoder = encoders.gaussian_caption_encoder(
+    image_encoder = gaussian_image_encoder(image_backbone, dim, **head)
+    caption_encoder = gaussian_caption_encoder(
         caption_backbone, dim, variance_gru, at_last_word, **head
     )
     is_gaussian = head.get("covariance", "ellipsoidal") is not None
@@ -227,7 +228,7 @@ def hib(
     if not isinstance(backbone, keras.Model):
         backbone = encoders.convolutional(backbone, image_size, image_weights)
     of_tokens = isinstance(backbone.output, dict)
-    make = encoders.gaussian_caption_encoder if of_tokens else encoders.gaussian_image_encoder
+    make = gaussian_caption_encoder if of_tokens else gaussian_image_encoder
     encoder = make(backbone, dim, **head)
     return DualEncoder(
         encoder,

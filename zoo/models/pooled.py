@@ -4,8 +4,9 @@ from typing import Any
 
 import keras
 
-from zoo import encoders, losses, similarities
+from zoo import losses, similarities
 from zoo.embeddings import POINT
+from zoo.encoders import gaussian_towers
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
 from zoo.similarities import by_name
@@ -43,10 +44,10 @@ def pooled_encoders(
         gru={"merge": "ave"},
     )
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
-    images = encoders.pooled_image_encoder(images, dim, **dropping, **head)
+    images = gaussian_towers.pooled_image_encoder(images, dim, **dropping, **head)
     if caption_pooling is not None:
         head["pooling"] = caption_pooling
-    return images, encoders.pooled_caption_encoder(captions, dim, **head)
+    return images, gaussian_towers.pooled_caption_encoder(captions, dim, **head)
 
 
 def infonce(

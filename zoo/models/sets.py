@@ -6,6 +6,7 @@ import keras
 
 from zoo import encoders, layers, losses, similarities
 from zoo.embeddings import SET
+from zoo.encoders import set_towers
 from zoo.encoders.stored_features import ImageBackbone
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
@@ -46,8 +47,8 @@ def set_model(
     layer of a name, and terms without weight are left out."""
     images, captions = backbones
     return DualEncoder(
-        encoders.set_image_encoder(images, dim, set_layer("image_set"), project_map),
-        encoders.set_caption_encoder(captions, dim, set_layer("caption_set"), dropout, seed),
+        set_towers.set_image_encoder(images, dim, set_layer("image_set"), project_map),
+        set_towers.set_caption_encoder(captions, dim, set_layer("caption_set"), dropout, seed),
         auxiliaries=[term for term in terms if term.weight],
         uncertainty_measure="circular_variance",
         name=name,

@@ -4,7 +4,8 @@ from typing import Any
 
 import keras
 
-from zoo import encoders, losses, similarities
+from zoo import losses, similarities
+from zoo.encoders import set_towers
 from zoo.encoders.stored_features import ImageBackbone
 from zoo.models.backbones import backbones
 from zoo.models.dual_encoder import DualEncoder
@@ -73,8 +74,8 @@ def sgraf(
         similarities.AverageSimilarity(both, name="sgraf") if module == "both" else parts[module]()
     )
     return DualEncoder(
-        encoders.region_token_encoder(images, dim, dropout, seed),
-        encoders.word_token_encoder(words, dropout, seed, dim),
+        set_towers.region_token_encoder(images, dim, dropout, seed),
+        set_towers.word_token_encoder(words, dropout, seed, dim),
         similarity=similarity,
         loss=losses.TripletRanking(margin, mining=mining),
         tokenizer=tokenizer,

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from zoo import encoders, losses, similarities
+from zoo.encoders import point_towers
 from zoo.encoders.stored_features import ImageBackbone, replay
 from zoo.layers.region_reasoning import RegionReasoning
 from zoo.models.backbones import backbones
@@ -48,7 +49,7 @@ def vsepp(
         unit_features = not isinstance(image_backbone, (tuple, list))
     images, words = backbones(image_backbone, tokenizer, dim, gru=_ONE_WAY, **options)
     return DualEncoder(
-        encoders.mean_image_encoder(images, dim, unit_features),
+        point_towers.mean_image_encoder(images, dim, unit_features),
         encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
@@ -99,7 +100,7 @@ def vsrn(
         dim: dimension of the embedding (D).
         num_layers: graph convolutions.
         margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch.
-        released: see `zoo.encoders.reasoning_image_encoder`.
+        released: see `zoo.encoders.point_towers.reasoning_image_encoder`.
     Relations: the paper's second loss, which makes the regions tell the caption, comes with
         `with_captioning`.
     Reference: Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019.
@@ -108,7 +109,7 @@ def vsrn(
     """
     images, words = backbones(image_backbone, tokenizer, dim, gru=_ONE_WAY, **options)
     return DualEncoder(
-        encoders.reasoning_image_encoder(images, dim, num_layers, released),
+        point_towers.reasoning_image_encoder(images, dim, num_layers, released),
         encoders.sentence_caption_encoder(words, dim),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
