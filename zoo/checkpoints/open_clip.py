@@ -6,13 +6,7 @@ from typing import Any
 import numpy as np
 
 from zoo import encoders, losses, models, similarities
-from zoo.checkpoints.family import (
-    Family,
-    Source,
-    check_settings,
-    clip_tokenizer,
-    prolip_tokenizer,
-)
+from zoo.checkpoints.family import Family, Source, check_settings, clip_tokenizer, prolip_tokenizer
 from zoo.encoders import gaussian_towers, weight_layouts
 from zoo.encoders.open_clip import CLIP_EPSILON
 from zoo.encoders.weight_arrays import WeightArrays

@@ -14,15 +14,9 @@ from zoo.encoders.efficientnet_lite import (
     stage_layers,
 )
 from zoo.encoders.open_clip import open_clip_image, open_clip_text
-from zoo.encoders.point_towers import (
-    sentence_caption_encoder,
-    vector_encoder,
-)
+from zoo.encoders.point_towers import sentence_caption_encoder, vector_encoder
 from zoo.encoders.sentence import sentences, with_trainable_blocks
-from zoo.encoders.set_towers import (
-    map_size,
-    with_attention,
-)
+from zoo.encoders.set_towers import map_size, with_attention
 from zoo.encoders.stored_features import (
     head_alone,
     image_features,

@@ -74,10 +74,7 @@ def resnext(
 
 
 def torchvision_backbone(
-    name: str,
-    image_size: int = 224,
-    resize: str = "crop",
-    crop_fraction: float = 224 / 256,
+    name: str, image_size: int = 224, resize: str = "crop", crop_fraction: float = 224 / 256
 ) -> keras.Model:
     """A network of torchvision, with strides in its 3 × 3 convolutions, to `(batch, size / 32, size
     / 32, 2048)`, ImageNet's scaling inside. Raises ValueError on an unknown name."""

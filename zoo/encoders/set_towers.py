@@ -123,10 +123,7 @@ def region_token_encoder(
 
 
 def word_token_encoder(
-    backbone: keras.Model,
-    dropout: float = 0.4,
-    seed: int | None = None,
-    dim: int | None = None,
+    backbone: keras.Model, dropout: float = 0.4, seed: int | None = None, dim: int | None = None
 ) -> keras.Model:
     """As `region_token_encoder`, of a backbone's `"states"` or `"features"`, projected to `dim`
     channels where they have others."""

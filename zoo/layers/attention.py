@@ -23,10 +23,8 @@ class LocalAttention(Layer):
     Args:
         num_embeddings: how many weighted means to make (K).
         hidden_dim: width of the hidden layer; None for half the channels.
-
     Call arguments: features `(batch, positions, channels)`; mask, bool `(batch, positions)`, True
         where a position counts; return_attention, whether to return the weights too.
-
     Output: `(batch, num_embeddings, channels)`; with `return_attention`, a pair of it and the
         weights, float32 `(batch, num_embeddings, positions)`, rows of which sum to one.
         Raises ValueError if a size is not a positive integer.
@@ -75,11 +73,9 @@ class PolysemousEmbedding(Layer):
     Args:
         dim: dimension of the embeddings; that of `pooled`.
         num_embeddings, hidden_dim: of `LocalAttention`.
-
     Call arguments: features, a map `(batch, height, width, channels)` or a sequence `(batch,
         positions, channels)`; pooled, the global feature `(batch, dim)`; mask, of sequences, and
         return_attention as of `LocalAttention`.
-
     Output: `(batch, num_embeddings, dim)`, not yet L2-normalised. With `return_attention` a dict:
         these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
         shape, and `"attention"`, float32 `(batch, num_embeddings, positions)`.
@@ -140,10 +136,8 @@ class GlobalAttention(Layer):
         normalize: whether both linear maps are followed by BatchNorm, that of the tokens with one
             scale and statistic for each position. Their number must then be known.
         dropout, seed: share of both hidden vectors that a training step zeroes.
-
     Call arguments: tokens `(batch, positions, dim)`; mask, bool `(batch, positions)`, True where a
         position counts.
-
     Output: float32 `(batch, dim)`. Raises ValueError if `normalize` needs the number of positions.
     Reference: SGRAF (Diao et al., AAAI 2021), section 3.1: of regions with BatchNorm, of words
         without.

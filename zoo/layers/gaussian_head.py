@@ -33,7 +33,6 @@ class Covariance(Layer):
         initial_log_variance: initial value of the bias `b`, log σ² of squared units.
         bounds: `(lowest, highest)` variance σ², or None. The log variance goes through
             `middle + half · tanh((x − middle) / half)`, so that no gradient is cut off.
-
     Output: log σ², `(batch, dim)` float32, of features `(batch, dim)`. Raises ValueError on an
         unknown kind, or bounds that are not 0 < lowest < highest.
     Reference: Pishdad et al., section 3 (kinds and the bounds 0.1 and 10); PCME (Chun et al.,
@@ -119,11 +118,9 @@ class GaussianHead(Layer):
         variance_bounds: `(lowest, highest)` variance σ², or None.
         log_deviation: whether the sum of `global′` and `branch′` is log σ and is doubled, as
             PCME's released weights expect: its samples take it for log σ.
-
     Call arguments: features `(batch, positions, channels)`, cells of a map or words; pooled, the
         global feature for the mean `(batch, channels′)`; pooled_variance, that for the log
         variance, or None for the same; mask, bool `(batch, positions)`, True where one counts.
-
     Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32; log_variance is log σ².
         Raises ValueError if features that are taken as they are do not have `dim` channels.
     Reference: PCME (Chun et al., CVPR 2021), section 3.2 and figure 3; ablations in table D.3.

@@ -42,11 +42,9 @@ class PooledGaussianHead(Layer):
         drop_varies: whether an item loses the share `drop_rate` · u, with u uniform in [0, 1], and
             nothing where u ≤ `drop_rate`: 9.6 % on average for 0.2, as in PCME++'s released code.
         seed: of the dropping.
-
     Call arguments: features `(batch, positions, channels)`: tokens, cells of a map, words;
         variance_features, those for the log variance, or None for the same (one position alone
         always counts); mask, bool `(batch, positions)`, True where one counts; training.
-
     Output: `{"mean", "log_variance"}`, each `(batch, dim)` float32; `{"mean"}` with
         `covariance=None`. Raises ValueError on an unknown pooling, or a rate outside of [0, 1).
     Relations: with `covariance=None` it is the aggregator of VSE∞ without its residual MLP.

@@ -47,10 +47,8 @@ class GeneralizedPooling(Layer):
         position_dim: dimension of the encodings of the ranks, even.
         hidden_dim: dimension of the GRU's states.
         temperature: divides the scores before their softmax.
-
     Call arguments: features `(batch, positions, channels)`; mask, bool `(batch, positions)`, True
         where a position counts.
-
     Output: `(batch, channels)`; no features give zeros. Raises ValueError if the temperature is
         not positive.
     Relations: max pooling, mean pooling and their mixtures are weights that it can learn.

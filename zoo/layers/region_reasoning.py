@@ -21,7 +21,6 @@ class RegionGraph(Layer):
 
     θ, φ, g and W are linear; N is the number of regions of the image. The BatchNorm starts at
     zero scale, the layer as the identity. Its statistics leave padding out.
-
     Output: `(batch, num_regions, dim)`, zero at padding, of regions of the same shape and a mask,
         bool `(batch, num_regions)`, True for regions.
     Reference: VSRN (Li et al., ICCV 2019), section 3.2, equation 4.
@@ -73,7 +72,6 @@ class RegionReasoning(Layer):
         num_layers: graph convolutions, each with its own weights.
         over_regions: whether the related regions get unit length over regions, channel by channel,
             as released, not over channels.
-
     Output: `(regions, image)` of projected regions `(batch, num_regions, dim)` and their mask, True
         for regions, which come before the padding: the related regions of unit length, float32 and
         zero at padding, and the GRU's last state `(batch, dim)`, not normalised.

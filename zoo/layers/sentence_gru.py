@@ -27,10 +27,8 @@ class SentenceGRU(Layer):
         at_last_word: whether the sentence is the states of both directions at the last word,
             where the backward one has read that word only: PCME's and PVSE's released weights
             expect it.
-
     Call arguments: words `(batch, length, word_dim)`; mask, bool `(batch, length)`, True for words,
         which come before the padding. A sentence without words is read as one word of padding.
-
     Output: `(states, sentence)`: the states `(batch, length, dim)`, zero at padding, and the
         sentence `(batch, dim)`: the forward state at the last word and the backward state at the
         first, so that both halves have read the whole sentence, unless `at_last_word`.

@@ -38,11 +38,9 @@ class SlotAttention(Layer):
             is the softmax over positions, as in a transformer, and slots may look at the same.
         dropout, seed: share of the numbers that a training step zeroes, in the attention's output
             and in the MLP's hidden layer.
-
     Call arguments: slots `(batch, num_slots, dim)`; features `(batch, positions, channels)`;
         positions, encodings to add to the features of the keys, or None; mask, bool `(batch,
         positions)`, True where one counts; return_attention, whether to return the last Â too.
-
     Output: slots `(batch, num_slots, dim)`; with `return_attention`, a pair of them and Â, float32
         `(batch, num_heads, num_slots, positions)`, rows of which sum to one.
     Reference: DivE (Kim et al., CVPR 2023), section 3.2 and equations 2 to 4, where D_h is
@@ -163,11 +161,9 @@ class SetPrediction(Layer):
             column, in a sequence by the place relative to its length.
         num_iterations, num_heads, head_dim, mlp_ratio, normalize_over, dropout, seed: of
             `SlotAttention`.
-
     Call arguments: features, a map `(batch, height, width, channels)` or a sequence `(batch,
         positions, channels)`; pooled, the global feature `(batch, dim)`; mask, of sequences, and
         return_attention as of `SlotAttention`.
-
     Output: `{"elements", "slots"}`, each `(batch, num_slots, dim)`, neither L2-normalised:
         the set, and its part without the global feature, which `zoo.losses.diversity` spreads;
         with `return_attention` also `"attention"`, the mean over heads, float32

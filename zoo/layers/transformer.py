@@ -29,7 +29,6 @@ class TransformerBlock(Layer):
         causal: whether a position attends to itself and those before it only.
         post_norm: whether the norms come after the sums.
         dropout: of the attention's weights and of both branches' outputs.
-
     Output: `(batch, length, width)`, of tokens of the same shape and padding_mask, bool `(batch,
         length)`, True where there is a token. Raises ValueError on an unknown activation, or a
         width that the heads do not divide.
@@ -125,7 +124,6 @@ class LearnedTokens(Layer):
     Args:
         count: how many tokens to add, 0 for positions alone.
         at_end: whether they come after the sequence, not before it.
-
     Output: `(batch, length + count, width)` of `(batch, length, width)`, of a known length.
     Reference: Dosovitskiy et al., ICLR 2021 (the class token); ProLIP (Chun et al., ICLR 2025).
     """
@@ -200,7 +198,6 @@ class WordPieces(Layer):
         vocabulary_size, dim, max_length: number of token ids, width, number of places.
         epsilon: of the LayerNorm.
         dropout: share of the numbers that a training step zeroes.
-
     Output: `(batch, length, dim)` of int ids `(batch, length)`.
     Reference: Devlin et al., NAACL 2019, section 3.
     """

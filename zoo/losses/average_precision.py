@@ -93,10 +93,8 @@ class SemanticPrecision(MatrixLoss):
             code has 0.01 for the cosines of PCME's samples, 0.001 for SGRAF.
         semantic_temperature: τ of the ranks by semantics, in their units; None for the same, as in
             the paper.
-
     Call arguments: semantic_similarity `(N, M)`, finite, in any unit, a constant for the gradient,
         such as the mean CIDEr of a caption with an image's, `zoo.metrics.cider`; logits `(N, M)`.
-
     Output: a float32 scalar in [0, 1), 0 if both rank alike.
     Relations: as τ → 0 it is one minus the mean of both values of
         `zoo.metrics.average_semantic_precision`. With as many images as captions it is equation

@@ -61,7 +61,6 @@ class MatrixLoss(keras.losses.Loss):
     Subclasses write `call(matches, logits)` and return the finished scalar, in float32. Keras' own
     reduction, masks and scaling by the number of replicas are for losses of one value an item and
     are left out: nothing is scaled here, and `DualEncoder` scales once.
-
     Call arguments: matches `(N, M)` in [0, 1], how much image and caption match, where captions of
         one image, or images of one class, are all matches; logits `(N, M)`, higher is better.
 
@@ -154,7 +153,6 @@ class Auxiliary(Layer):
 
     `DualEncoder` multiplies by `weight`, adds to the loss and logs the scalar under `name`. They
     are layers so that random state (`Uniformity` on samples) is saved with the model.
-
     Call arguments: N embeddings of images, M of captions, dicts of tensors or what `encode_images`
         returned; and what the term `reads` of the batch, by name: `"ids"`, the captions' token ids
         `(M, length)`; `"matches"`, `"logits"` and `"semantic"`, each `(N, M)`.

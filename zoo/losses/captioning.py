@@ -31,12 +31,10 @@ class Captioning(Auxiliary):
         region_dim, word_dim, hidden_dim: channels of the regions, of the decoder's own word
             vectors, and of its states.
         weight, name: of `Auxiliary`; VSRN's weight is 1.
-
     Call arguments: images, an embedding with `"regions"` `(N, num_regions, region_dim)`, of which
         all-zero ones are padding (else a ValueError); captions, not read; ids `(M, length)`;
         matches `(N, M)`. A caption of several images is told of the one that matches most, the
         first of equals; a caption of none is left out.
-
     Output: a float32 scalar, in nats: the mean over captions of the sum over their words.
     Reference: VSRN (Li et al., ICCV 2019), section 3.4; attention after the state: Luong et al.,
         EMNLP 2015.

@@ -209,7 +209,6 @@ class Ambiguity(Auxiliary):
         temperature: width of the kernel, in cosines.
         slope: what log Σσ² grows by where log n grows by one. A large slope lets the variances
             decide ranks: CSD adds Σσ² to every distance.
-
     Call arguments: Gaussians of images and captions; matches `(N, M)`, above 0 where they match.
         Two captions match where they match the same image. Matches do not count in n: the captions
         of one photo say how alike its authors write. Items that match all captions are left out.

@@ -42,10 +42,7 @@ class Estimate(NamedTuple):
 
 
 def bootstrap(
-    statistic: Callable[..., float],
-    *columns: ArrayLike,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    statistic: Callable[..., float], *columns: ArrayLike, resamples: int = RESAMPLES, seed: int = 0
 ) -> Estimate:
     """Percentile bootstrap interval of a statistic of queries, of 95 %.
 

@@ -60,7 +60,6 @@ class DualEncoder(keras.Model):
     Attributes:
         origin: the name or path by which `zoo.from_preset` found the model, else None.
         origin_weights: the `zoo.models.presets.weights_mark` of then.
-
     Output: called with `"images"`, `"captions"` (token ids or vectors) or both, a dict with the
         embeddings under the same keys.
 
@@ -96,7 +95,6 @@ class DualEncoder(keras.Model):
         self.trackers = {term.name: keras.metrics.Mean(term.name) for term in self.auxiliaries}
         # The encoders arrive built. Nothing is left for Keras to build from a first batch.
         self.built = True
-        self._called_with = {}  # for `export`: `(shape, dtype)` by name
 
     def compile(
         self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, **kwargs: Any
@@ -134,25 +132,11 @@ class DualEncoder(keras.Model):
 
     def call(self, inputs: dict[str, Tensor], training: bool | None = None) -> dict[str, Embedding]:
         outputs, embed = {}, global_batch.embed
-        self._called_with.update({name: (tuple(v.shape), v.dtype) for name, v in inputs.items()})
         if "images" in inputs:
             outputs["images"] = embed(self.image_encoder, inputs["images"], training)
         if "captions" in inputs:
             outputs["captions"] = embed(self.caption_encoder, inputs["captions"], training)
         return outputs
-
-    def compute_output_shape(self, input_shape: dict[str, Any]) -> dict[str, Any]:
-        """Shapes of the embeddings, of the shapes of `"images"`, `"captions"` or both."""
-        encoders = {"images": self.image_encoder, "captions": self.caption_encoder}
-        return {
-            name: encoders[name].compute_output_shape(tuple(shape))
-            for name, shape in input_shape.items()
-            if name in encoders
-        }
-
-    def compute_output_spec(self, inputs, training=None):
-        # Keras would give all outputs of `compute_output_shape` one dtype, masks too.
-        return keras.Operation.compute_output_spec(self, inputs, training=training)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         if self.loss is None:
@@ -333,27 +317,15 @@ class DualEncoder(keras.Model):
         model.loss = self.loss
         return model
 
-    def export(
-        self,
-        filepath: str,
-        format: str = "tf_saved_model",
-        verbose: bool | None = None,
-        input_signature: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    def export(self, filepath: str, format: str = "tf_saved_model", **kwargs: Any) -> None:
         """Keras' `export`: a program from images and token ids to their embeddings.
 
         Its inputs are `"images"` and `"captions"`, its outputs `"images_mean"`,
         `"captions_mean"` and so on: programs have no dicts in dicts. `python -m export` writes
-        signatures of strings and of image files, and the similarity too.
-
-        Args:
-            filepath, format, verbose, **kwargs: as in Keras.
-            input_signature: a dict of `keras.InputSpec`s, or a list of that dict. By default what
-                the encoders take, or what the model has been called with; else a ValueError.
+        signatures of strings and of image files, and the similarity too. Raises ValueError if an
+        encoder does not say what it takes.
         """
-        model = flat_model(self, input_signature, self._called_with)
-        model.export(filepath, format=format, verbose=verbose, **kwargs)
+        flat_model(self).export(filepath, format=format, **kwargs)
 
     @property
     def _has_one_encoder(self):

@@ -124,11 +124,10 @@ def caption_array(captions, shape=None, has_tokenizer=True):
     """As `image_array`, of token ids or vectors."""
     expected = "strings, token ids (M, length) or vectors (M, dim)"
     array = _array(captions, "captions", expected, has_tokenizer)
-    if not hasattr(array, "shape"):
-        return array
-    if _kind(array).startswith(_STRINGS):
-        raise ValueError(f"`captions` must be numbers; received {captions!r:.60}")
-    _check_shape(array, "captions", shape)
+    if hasattr(array, "shape"):
+        if _kind(array).startswith(_STRINGS):
+            raise ValueError(f"`captions` must be numbers; received {captions!r:.60}")
+        _check_shape(array, "captions", shape)
     return array
 
 

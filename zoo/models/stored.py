@@ -49,26 +49,15 @@ def arguments(config: dict[str, Any], custom_objects: dict[str, Any] | None) -> 
     return config
 
 
-def flat_model(
-    model: keras.Model, signature: Any = None, called_with: dict[str, Any] | None = None
-) -> keras.Model:
+def flat_model(model: keras.Model) -> keras.Model:
     """A Functional model of both towers, `{"images_mean": …, "captions_mean": …}` its outputs.
-    Raises ValueError if what a side takes is not known."""
-    if isinstance(signature, (list, tuple)) and len(signature) == 1:
-        (signature,) = signature
-    known = {**(called_with or {}), **_of_encoders(model)}
-    if signature is not None:
-        known.update({side: (spec.shape, spec.dtype) for side, spec in signature.items()})
-    if missing := [side for side in SIDES if side not in known]:
-        raise ValueError(
-            f"what the model takes as {' and '.join(map(repr, missing))} must be known: call it "
-            "once, or give `input_signature={'images': keras.InputSpec(…), 'captions': …}`"
-        )
+    Raises ValueError if an encoder does not say what it takes."""
     inputs = {}
-    for side in SIDES:
-        shape, dtype = known[side]
-        dtype = keras.backend.standardize_dtype(dtype)
-        inputs[side] = keras.Input(tuple(shape)[1:], dtype=dtype, name=side)
+    for side, encoder in zip(SIDES, (model.image_encoder, model.caption_encoder), strict=True):
+        taken = getattr(encoder, "input", None)
+        if not isinstance(taken, keras.KerasTensor):
+            raise ValueError(f"the encoder of {side} must say what it takes, as Functional models")
+        inputs[side] = keras.Input(taken.shape[1:], dtype=taken.dtype, name=side)
     outputs = {
         f"{side}_{key}": values
         for side, embedding in model(inputs).items()
@@ -98,13 +87,3 @@ def _freeze_again(encoder):
         if not layer.trainable:
             layer.trainable = True  # a value that is there already is not handed down
             layer.trainable = False
-
-
-def _of_encoders(model):
-    encoders = {"images": model.image_encoder, "captions": model.caption_encoder}
-    inputs = {side: getattr(encoder, "input", None) for side, encoder in encoders.items()}
-    return {
-        side: (tensor.shape, tensor.dtype)
-        for side, tensor in inputs.items()
-        if isinstance(tensor, keras.KerasTensor)
-    }

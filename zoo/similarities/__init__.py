@@ -32,11 +32,7 @@ from zoo.similarities.gaussian import (
     closed_form_sampled_distance,
     wasserstein_2,
 )
-from zoo.similarities.points import (
-    Cosine,
-    CosineLogit,
-    cosine,
-)
+from zoo.similarities.points import Cosine, CosineLogit, cosine
 from zoo.similarities.sampled import (
     AverageL2,
     MatchProbability,

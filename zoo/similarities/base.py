@@ -45,10 +45,8 @@ class Similarity(Layer):
             `zoo.losses.MatchingCrossentropy`, see `zoo.models.DualEncoder.gives_match_probability`.
         needs_model: whether the layer means nothing without trained weights, so that
             `zoo.similarities.get` cannot make one.
-
     Call arguments: images and captions, N and M embeddings: dicts of tensors, or what
         `encode_images` and `encode_captions` returned.
-
     Output: `(N, M)` float32, higher is better, whatever the global precision: distances of
         near-identical points do not survive half precision.
 
@@ -88,15 +86,6 @@ class Similarity(Layer):
         images, captions = as_embedding(images, "images"), as_embedding(captions, "captions")
         return super().__call__(images, captions, **kwargs)
 
-    def compute_output_shape(self, images_shape, captions_shape):
-        """`(N, M)`, of the shapes of two embeddings."""
-        (n, *_), (m, *_) = (_first_shape(one) for one in (images_shape, captions_shape))
-        return (n, m)
-
-    def compute_output_spec(self, images, captions, **kwargs):
-        # Runs `call` symbolically, which finds dimensions that differ. Shapes alone would not.
-        return keras.Operation.compute_output_spec(self, images, captions, **kwargs)
-
     @classmethod
     def for_ranking(cls, trained=None):
         """A layer to rank by where the model was trained with another similarity, or with None."""
@@ -111,10 +100,6 @@ class Similarity(Layer):
         """The function from the space's values to this layer's output, as NumPy arrays; learned
         numbers are read once. None where the space only finds candidates."""
         return None
-
-
-def _first_shape(embedding):
-    return next(iter(embedding.values())) if isinstance(embedding, dict) else embedding
 
 
 # What belongs to one `call`: with another one, search would rank by the parent's.

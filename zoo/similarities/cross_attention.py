@@ -80,9 +80,7 @@ class CrossAttention(Similarity):
         dim: channels of the tokens.
         similarity_dim: channels of an alignment.
         sharpness: λ of the attention.
-
     Call arguments: token sequences of N images and M captions, see `zoo.embeddings`.
-
     Output: `(N, M)` float32 in (0, 1): the sigmoid of a linear map. Padding changes nothing.
         Raises ValueError if the embeddings are no token sequences, or of another `dim`.
 

@@ -70,7 +70,6 @@ class ClosedFormSampledDistance(ScaledSimilarity):
 
     Args:
         scale, shift: initial values, learned; the scale is > 0, see `Bounded` on how it stays so.
-
     Output: `(N, M)` float32 logits; their sigmoid is the matching probability.
     Reference: Chun, ICLR 2024, equation 2, which initialises both at 5. Start log σ² at a negative
         bias: at 0 and dim = 1024 the initial logits are near −10⁴.

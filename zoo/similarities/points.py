@@ -38,7 +38,6 @@ class Cosine(Similarity):
         scale: the factor, > 0. CLIP starts at 1/0.07 = 14.3.
         learn_scale: whether log scale is a trained weight, as in CLIP.
         max_scale: the learned scale is clipped to it after every step; CLIP takes 100.
-
     Output: `(N, M)` float32 in [−scale, scale]. Raises ValueError if the scale is not positive or,
         when learned, above `max_scale`.
     Relations: `MaximumPair` with one element a side.

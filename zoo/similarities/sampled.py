@@ -196,10 +196,8 @@ class MatchProbability(SampledSimilarity):
         seed: int; of the training noise and of the tables.
         method: `"sampled"`, or `"moment_matched"`, which replaces the samples by a nine-point
             quadrature (`moment_matched_match_probability`): deterministic, closer and cheaper.
-
     Call arguments: Gaussians of N images and M captions; with `"sampled"` also sets, whose elements
         are then taken for the samples; training, whether to draw fresh noise.
-
     Output: `(N, M)` float32 logits; their sigmoid is the match probability. Raises ValueError if an
         argument is out of range, one side is a point, or the dimensions differ.
     Relations: `MatchingCrossentropy` on this logit is PCME's loss. With σ → 0 it is

@@ -145,7 +145,6 @@ class SetMatchProbability(Similarity):
 
     Args:
         scale, shift: initial values of the learned α > 0 (else a ValueError) and β.
-
     Output: `(N, M)` float32 in [0, 1]; 0 for a set without a valid element.
     Relations: `MatchProbability` is PCME's, of the distances between samples; on unit vectors the
         squared distance is 2 − 2 cos.
