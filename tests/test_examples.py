@@ -41,8 +41,6 @@ NOT_RUN = {
     "evaluation": {"Answers", "EncodedSplit"},
     "files": {"RunFolder"},
     "plots": {"write_report"},  # tests/plots/test_report.py
-    "similarities": None,  # tests/similarities/test_by_name.py
-    "search": {"Index"},  # likewise
     "training": {
         "BestEpoch",
         "FiniteCheck",

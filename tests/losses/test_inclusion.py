@@ -1,4 +1,4 @@
-"""The inclusion of Gaussians by quadrature, by its symmetry, and beside ProLIP's released code."""
+"""Terms of pairs of Gaussians: inclusion, beside ProLIP's released code, and mutual likelihood."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from loss_cases import close
 from oracles import random_gaussians
-from zoo import losses
+from zoo import losses, similarities
 
 RNG = np.random.default_rng(4)
 INNER, OUTER = random_gaussians(RNG, 5, 3), random_gaussians(RNG, 5, 3)
@@ -77,3 +77,32 @@ def test_gradients_are_finite_at_every_variance(log_variance, distance):
         value = tf.reduce_sum(losses.inclusion(inner, outer))
     for gradient in tape.gradient(value, [mean, log]):
         assert np.isfinite(gradient).all()
+
+
+def test_it_is_the_diagonal_of_the_expected_likelihood():
+    matrix = np.asarray(similarities.log_expected_likelihood(INNER, OUTER))
+    close(losses.mutual_likelihood(INNER, OUTER), np.diag(matrix) / 3, rtol=1e-5)
+    close(losses.MutualLikelihood()(INNER, OUTER), -np.diag(matrix).mean() / 3, rtol=1e-5)
+
+
+def test_it_is_greatest_where_variances_add_up_to_squared_distances():
+    squared = (INNER["mean"] - OUTER["mean"]) ** 2
+    halves = np.log(squared / 2)
+
+    def with_variance(factor):
+        sides = [
+            {"mean": side["mean"], "log_variance": halves + np.float32(np.log(factor))}
+            for side in (INNER, OUTER)
+        ]
+        return float(losses.MutualLikelihood()(*sides))
+
+    best = with_variance(1.0)
+    assert best < with_variance(0.9)
+    assert best < with_variance(1.1)
+
+
+def test_pairs_have_to_be_pairs():
+    with pytest.raises(ValueError, match="pairs of one shape"):
+        losses.MutualLikelihood()(INNER, {name: rows[:3] for name, rows in OUTER.items()})
+    with pytest.raises(ValueError, match="Gaussian"):
+        losses.MutualLikelihood()({"mean": INNER["mean"]}, OUTER)

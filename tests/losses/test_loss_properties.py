@@ -5,7 +5,6 @@ import pytest
 import loss_loops as loops
 from gradients import value_and_gradients
 from loss_cases import ALL, every_loss
-from zoo import losses
 
 RNG = np.random.default_rng(11)
 
@@ -57,17 +56,6 @@ def test_labels_that_are_all_alike_cost_nothing_or_little(name, label):
         assert not gradient.any()
     if name == "smooth_ap":
         np.testing.assert_allclose(value, 0.0, atol=1e-6)
-
-
-def test_semantic_precision_is_one_minus_the_metric():
-    from zoo.metrics import average_semantic_precision
-
-    semantics, logits = RNG.normal(size=(2, 6, 11)).astype("float32")
-    metric = average_semantic_precision(logits, semantics)
-    expected = 1 - 0.5 * (metric["i2t"] + metric["t2i"])
-    np.testing.assert_allclose(
-        losses.SemanticPrecision(1e-5)(semantics, logits), expected, rtol=1e-5
-    )
 
 
 def test_semantic_similarity_is_a_constant():

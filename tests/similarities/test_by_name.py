@@ -1,10 +1,8 @@
 import re
 
 import keras
-import numpy as np
 import pytest
 
-import oracles
 import zoo
 from zoo import losses, similarities
 from zoo.search import SPACES
@@ -40,27 +38,6 @@ def test_what_a_class_states_is_known_elsewhere(cls):
     if cls.function is not None:
         assert by_name.owner_of(cls.function) is cls
         assert getattr(similarities, cls.function.__name__) is cls.function
-
-
-@pytest.mark.parametrize("cls", [c for c in CLASSES if c.function is not None])
-def test_a_function_ranks_as_its_layer_does(cls):
-    rng = np.random.default_rng(3)
-    make = oracles.random_sets if cls.embeddings == ("a set",) else oracles.random_gaussians
-    sizes = (4, 3, 6) if cls.embeddings == ("a set",) else (4, 6)
-    images, captions = make(rng, *sizes), make(rng, *sizes)
-    values = np.asarray(cls.function(images, captions))
-    logits = np.asarray(cls()(images, captions))
-    sign = -1 if cls.is_distance else 1
-    np.testing.assert_array_equal(np.argsort(sign * values), np.argsort(logits))
-
-
-@pytest.mark.parametrize(
-    "cls", [*CLASSES, similarities.Similarity, zoo.search.Index], ids=lambda cls: cls.__name__
-)
-def test_the_example_of_a_class_runs(cls):
-    (example,) = re.findall(r"```python\n(.*?)```", cls.__doc__, re.DOTALL)
-    lines = [line.removeprefix("    ") for line in example.splitlines()]
-    exec("\n".join(lines), {"zoo": zoo, "keras": keras, "np": np})
 
 
 @pytest.mark.parametrize(
