@@ -46,11 +46,8 @@ _UNCERTAINTIES = {GAUSSIAN: GAUSSIAN_UNCERTAINTIES, SET: SET_UNCERTAINTIES}
 def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding:
     """The dict of tensors behind whatever `encode_images` or `encode_captions` returned: a dict as
     above (returned as it is), a TFP distribution with a diagonal covariance, a `(batch, dim)` array
-    of points or a `(batch, num_elements, dim)` array of set elements, or lists of numbers.
-
-    Raises:
-        ValueError: if it is none of these; it is called `name`.
-    """
+    of points or a `(batch, num_elements, dim)` array of set elements, or lists of numbers. Raises
+    ValueError if it is none of these; it is called `name`."""
     if isinstance(embedding, dict):
         if {"mean", "elements", "tokens"} & embedding.keys():
             return embedding

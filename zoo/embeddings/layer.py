@@ -5,11 +5,8 @@ import numpy as np
 
 
 class Layer(keras.layers.Layer):
-    """A layer whose config is what its constructor was given, as Keras finds it of plain values.
-
-    The numbers may be NumPy's and the dtype a policy, of which Keras alone finds no config. A mask
-    is handed on by layers that say so: most pool positions.
-    """
+    """A layer whose config is what its constructor was given, NumPy's numbers and policies of dtype
+    too, of which Keras alone finds none. A mask is handed on by layers that say so: most pool."""
 
     def __new__(cls, *args, dtype=None, **kwargs):
         args, kwargs = keras.tree.map_structure(_plain, (args, kwargs))

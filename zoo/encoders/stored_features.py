@@ -14,7 +14,8 @@ from zoo.layers.masking import UnitLength, drop_positions, masked_max
 
 
 def vectors(dim: int, normalize: bool = False, positions: int = 1) -> keras.Model:
-    """Stored vectors in place of pictures or words, for either tower of every builder.
+    """Stored vectors in place of pictures or words, for either tower of every builder. Raises
+    ValueError if a size is no whole number of at least 1.
 
     ```python
     model = zoo.models.pcmepp(
@@ -33,9 +34,6 @@ def vectors(dim: int, normalize: bool = False, positions: int = 1) -> keras.Mode
         A Functional `keras.Model` named `"backbone"` from float `(batch, dim)` to a dict:
         `"features"` `(batch, positions, dim)`, `"pooled"` `(batch, dim)`, the vector, and
         `"mask"` bool `(batch, positions)`, always True.
-
-    Raises:
-        ValueError: if a size is no whole number of at least 1.
     """
     for name, value in (("dim", dim), ("positions", positions)):
         if value != int(value) or value < 1:
@@ -170,9 +168,8 @@ def head_alone(encoder: keras.Model) -> keras.Model:
         ) from error
 
 
-ImageBackbone: TypeAlias = (
-    str | keras.Model | tuple[int, ...]
-)  # a name, a network, a shape of features
+# A name, a network, a shape of features.
+ImageBackbone: TypeAlias = str | keras.Model | tuple[int, ...]
 
 
 def image_features(

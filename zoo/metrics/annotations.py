@@ -59,7 +59,8 @@ def read_ids(path: str | os.PathLike) -> np.ndarray:
 def read_instance_labels(
     paths: str | os.PathLike | Sequence[str | os.PathLike], image_ids: Sequence[int]
 ) -> np.ndarray:
-    """The object classes of images, from COCO instances JSON, read by pycocotools.
+    """The object classes of images, from COCO instances JSON, read by pycocotools. Raises
+    InputError if a file is missing or not COCO's, or lacks one of the images, naming it.
 
     Args:
         paths: one file or several of the same categories, for instance `instances_val2014.json`.
@@ -68,9 +69,6 @@ def read_instance_labels(
     Returns:
         Boolean `(N, classes)`, classes by ascending category id. An image of the file without
         annotations has no label.
-
-    Raises:
-        InputError: if a file is missing or not COCO's, or lacks one of the images, naming it.
     """
     coco_class = require("pycocotools.coco", extra="coco").COCO  # for PMRP alone
 

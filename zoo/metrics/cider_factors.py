@@ -245,6 +245,7 @@ def cider(
     corpus: Sequence[Sequence[str]] | None = None,
 ) -> np.ndarray:
     """CIDEr-D, CIDEr or the TF-IDF cosine of every candidate against every group of references.
+    Raises ValueError if the variant is unknown, a group is empty, or something is no text.
 
     ```python
     groups = [["a red bird", "a bird"], ["a boat", "a small boat"]]
@@ -265,9 +266,6 @@ def cider(
 
     Returns:
         `(G, M)` float32: the mean over the group's references of the pair's score.
-
-    Raises:
-        ValueError: if the variant is unknown, a group is empty, or something is no text.
 
     The clipped product is linear, min(a, b) = Σ_t 1(a ≥ t) · 1(b ≥ t), and the length penalty
     depends on two lengths only, of which captions have a few dozen: hence one sparse product for

@@ -55,16 +55,14 @@ def expected_calibration_error(probability, correct, bins=10):
 
 
 def reliability(probability, correct, bins=10):
-    """A reliability diagram: `probability` and `accuracy`, means of each bin, and `count`.
+    """A reliability diagram: `probability` and `accuracy`, means of each bin, and `count`. Raises
+    ValueError if shapes differ or a probability is not in [0, 1].
 
     Args:
         probability: `(Q,)` in [0, 1].
         correct: `(Q,)` booleans.
         bins: number of bins of rising probability; fewer where there are fewer queries. Queries of
             equal probability count by their mean truth.
-
-    Raises:
-        ValueError: if shapes differ or a probability is not in [0, 1].
     """
     probability = checks.vector(probability, "probability")
     correct = checks.truths(correct, "correct", len(probability))

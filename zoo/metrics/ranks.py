@@ -173,7 +173,8 @@ class QueryRanks:
 
 
 def rank_queries(similarity: Any, relevance: Any) -> QueryRanks:
-    """Ranks the positives of every query: `QueryRanks`.
+    """Ranks the positives of every query: `QueryRanks`. Raises ValueError if the shapes differ or a
+    similarity is NaN.
 
     ```python
     rank_queries([[0.9, 0.1], [0.8, 0.3]], np.eye(2, dtype=bool)).best_rank  # [1, 2]
@@ -182,9 +183,6 @@ def rank_queries(similarity: Any, relevance: Any) -> QueryRanks:
     Args:
         similarity: `(N, M)` array or `PairwiseSimilarity`; rows are queries, higher is better.
         relevance: `(N, M)` booleans, dense or scipy sparse, or one of `zoo.metrics.ranks`.
-
-    Raises:
-        ValueError: if the shapes differ or a similarity is NaN.
     """
     return rank_queries_many(similarity, [relevance])[0]
 

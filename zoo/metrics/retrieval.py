@@ -11,7 +11,8 @@ from zoo.metrics.ranks import as_relevance, rank_queries
 
 
 def recall_at_k(similarity: Any, relevance: Any, k: int) -> float:
-    """Share of queries with at least one positive among the first `k` (a hit rate).
+    """Share of queries with at least one positive among the first `k` (a hit rate). Raises
+    ValueError if shapes differ, a similarity is NaN, or no query has a positive.
 
     In cross-modal retrieval this is called recall. Elsewhere recall is the share of all positives
     that is found.
@@ -26,9 +27,6 @@ def recall_at_k(similarity: Any, relevance: Any, k: int) -> float:
 
     Returns:
         A fraction in [0, 1]: the mean over queries with a positive. Ties count against the model.
-
-    Raises:
-        ValueError: if shapes differ, a similarity is NaN, or no query has a positive.
     """
     ranks = rank_queries(similarity, relevance)
     return ranks.mean(ranks.hits(k))
@@ -66,7 +64,8 @@ def mean_average_precision_at_r(similarity: Any, relevance: Any) -> float:
 def evaluate_retrieval(
     similarity: Any, relevance: Any, ks: Sequence[int] = (1, 5, 10)
 ) -> dict[str, float]:
-    """Both directions of image–text retrieval, in percent.
+    """Both directions of image–text retrieval, in percent. Raises ValueError if shapes differ, a
+    similarity is NaN, or no query has a positive.
 
     ```python
     evaluate_retrieval(np.eye(3), np.eye(3, dtype=bool), ks=(1,))["rsum"]  # 200.0
@@ -80,9 +79,6 @@ def evaluate_retrieval(
         A dict: `i2t_recall@K`, `i2t_r_precision`, `i2t_map@r` and the same for `t2i_`, in
         percent; `rsum`, the sum of all recalls; and as whole numbers `i2t_queries` and
         `i2t_queries_without_positive`, which are left out of the means.
-
-    Raises:
-        ValueError: if shapes differ, a similarity is NaN, or no query has a positive.
     """
     similarity = as_similarity(similarity)
     relevance = as_relevance(relevance, similarity.shape)

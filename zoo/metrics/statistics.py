@@ -110,14 +110,12 @@ def percentage(values):
 
 
 def wilson_interval(successes: ArrayLike, counts: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson score intervals of several shares, of 95 %: lower ends, upper ends, in [0, 1].
+    """Wilson score intervals of several shares, of 95 %: lower ends, upper ends, in [0, 1]. Raises
+    ValueError if the lengths differ, or a share is not in [0, 1].
 
     ```python
     low, high = wilson_interval([8, 1], [10, 10])  # [0.49, 0.02], [0.94, 0.40]
     ```
-
-    Raises:
-        ValueError: if the lengths differ, or a share is not in [0, 1].
     """
     ends = [
         stats.binomtest(int(k), int(n)).proportion_ci(method="wilson")
@@ -128,14 +126,12 @@ def wilson_interval(successes: ArrayLike, counts: ArrayLike) -> tuple[np.ndarray
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Spearman's rank correlation, in [−1, 1], ties at their average; NaN of a constant.
+    """Spearman's rank correlation, in [−1, 1], ties at their average; NaN of a constant. Raises
+    ValueError if lengths differ, there are fewer than two, or a number is not finite.
 
     ```python
     spearman([0.1, 0.2, 0.3], [1, 4, 9])  # 1.0
     ```
-
-    Raises:
-        ValueError: if lengths differ, there are fewer than two, or a number is not finite.
     """
     first = checks.vector(first, "first")
     second = checks.vector(second, "second", len(first))

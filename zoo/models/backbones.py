@@ -20,10 +20,8 @@ def backbones(
     """The networks of a builder, of images and of captions: a pair of `keras.Model`s to features.
 
     Args:
-        image_backbone: a name of `zoo.encoders.convolutional`; a `keras.Model` from images to
-            local features, such as `zoo.encoders.clip_image("vit_b_32")`; or the shape of
-            precomputed features, `(num_regions, dim)` or `(dim,)`, see
-            `zoo.encoders.image_features`.
+        image_backbone: what `zoo.encoders.image_features` takes: a name, a network such as
+            `zoo.encoders.clip_image("vit_b_32")`, or the shape of precomputed features.
         tokenizer: a layer from strings to token ids, such as `zoo.data.captions.word_tokenizer`,
             saved with the model: it says how many words there are and how long a caption is.
         dim: of the GRU.

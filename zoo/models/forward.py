@@ -39,7 +39,9 @@ class Forward:
                 self._compiled = _traced(self.encoder, strategy)
         if strategy is not None:
             return self._on_replicas(batch, strategy)
-        return _on_host(self._compiled(_cast(batch, self.encoder)))
+        taken = _taken(self.encoder)
+        batch = ops.convert_to_tensor(batch, None if taken is None else taken.dtype)
+        return _on_host(self._compiled(batch))
 
     def _on_replicas(self, batch, strategy):
         """Every replica encodes its share, of the first batch's shape, filled up with zeros: a TPU
@@ -80,11 +82,6 @@ def _taken(encoder):
     """The one input that an encoder says it takes, or None."""
     inputs = getattr(encoder, "inputs", None)
     return inputs[0] if inputs and len(inputs) == 1 else None
-
-
-def _cast(batch, encoder):
-    taken = _taken(encoder)
-    return ops.convert_to_tensor(batch, None if taken is None else taken.dtype)
 
 
 def _strategy_of(encoder):

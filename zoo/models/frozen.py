@@ -87,9 +87,8 @@ def image_inputs(encoder, batch_size, image_size):
 
 
 def write_onnx(tower, path):
-    """Writes a `FrozenTower` to an ONNX file, its large weights to `NAME.data` beside it, which an
-    engine maps to memory and which may be of any size. Raises MissingPackageError if tf2onnx is not
-    installed."""
+    """Writes a `FrozenTower` to an ONNX file, its large weights to `NAME.data` beside it, which may
+    be of any size. Raises MissingPackageError if tf2onnx is not installed."""
     with sound_tf2onnx(optimised=tower.is_recurrent) as tf2onnx:
         # Weights as inputs: constants are copied ten times, and a graph holds 2 GB of them.
         encoder, trained = tower.encoder, len(tower.encoder.trainable_variables)

@@ -38,11 +38,8 @@ def embed(encoder, rows, training=None):
 
 
 def gather(batch, images, captions):
-    """The rows of all replicas in the order of the replicas, which is that of the global batch.
-
-    Replicas may have different numbers of rows, or none. Nothing travels backwards: every replica
-    knows the whole loss, and so its gradient for its own rows. `"images"` of the batch stay behind.
-    """
+    """The rows of all replicas in the global batch's order, whatever number each has. No gradient
+    travels: every replica knows the whole loss, and so that of its own rows. Pixels stay behind."""
     if num_replicas() == 1:
         return batch, images, captions
     import tensorflow as tf

@@ -53,7 +53,10 @@ def check_nothing_else(y, sample_weight):
         ("sample_weight", sample_weight, "the items of the loss are pairs, which have no weights"),
     ):
         if value is not None:
-            raise ValueError(f"`{name}` must be None: {instead}; received {_described(value)}")
+            found = f"{value!r:.60}"
+            if hasattr(value, "shape"):
+                found = f"a tensor of the shape {tuple(value.shape)}"
+            raise ValueError(f"`{name}` must be None: {instead}; received {found}")
 
 
 def check_no_strings(inputs, has_tokenizer):
@@ -75,12 +78,6 @@ def _no_strings(name, has_tokenizer):
         "`captions` in a dataset or a batch must be token ids; received strings: map the dataset "
         "by `model.tokenizer` first"
     )
-
-
-def _described(value):
-    if hasattr(value, "shape"):
-        return f"a tensor of the shape {tuple(value.shape)}"
-    return f"{value!r:.60}"
 
 
 def is_text(captions):

@@ -38,8 +38,7 @@ def write_preset(
     overwrite: bool = False,
 ) -> None:
     """Makes a preset's folder whole or not at all: what `write(folder)` puts there, card and files.
-    Raises InputError if the folder exists and is not to be replaced, or holds what its card does
-    not list, or a file is missing."""
+    Raises InputError if it exists and is not to be replaced, or its card lacks what it holds."""
     path = pathlib.Path(path)
     if path.exists() and not overwrite:
         raise InputError(f"{path}: exists already; `overwrite=True` replaces a preset")
@@ -229,9 +228,8 @@ def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
 
 
 def to_int8(values):
-    """`(levels, steps)`, int8 and float16, whose product is about `values`; what is such a product
-    is exact. A matrix has steps for all but its first axis, a table of vectors one per row, a
-    convolution one per output channel."""
+    """`(levels, steps)`, int8 and float16, of product about `values`; a matrix has steps for all
+    but its first axis, a table of vectors one per row, a convolution one per output channel."""
     by_row = values.ndim == 2 and values.shape[0] > 8 * values.shape[1]  # a table of vectors
     axes = (0, 1, 2) if values.ndim == 4 else -1 if by_row else 0
     largest = np.abs(values).max(axis=axes, keepdims=True)

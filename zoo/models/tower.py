@@ -86,7 +86,8 @@ class Tower:
         progress: Any = False,
         rejected: MutableMapping[int, str] | None = None,
     ) -> Embedding:
-        """The embedding of pictures, decoded side by side while the network encodes others.
+        """The embedding of pictures, decoded side by side while the network encodes others. Raises
+        InputError if one cannot be read, by its name; or if the model reads no pictures.
 
         Two batches of pixels are in memory at most, however many files there are.
 
@@ -97,9 +98,6 @@ class Tower:
             progress: True draws a bar; a function is told how many more are done.
             rejected: gets the row and the reason of each that cannot be read, which is then left
                 out. None: the first one is an error.
-
-        Raises:
-            InputError: if one cannot be read, by its name; or if the model reads no pictures.
         """
         from zoo.files.folders import printable  # here, for backends without TensorFlow
 
@@ -107,7 +105,9 @@ class Tower:
         files = list(files)
 
         def told(row, reason):
-            name = names[row] if names is not None else _name(files[row], row)
+            is_path = isinstance(files[row], (str, os.PathLike))
+            name = str(files[row]) if is_path else f"item {row}"
+            name = name if names is None else names[row]
             reason = str(reason).removeprefix(f"{files[row]}: ")
             reason = reason.removeprefix(f"{printable(str(files[row]))}: ")
             if rejected is None:
@@ -255,10 +255,6 @@ def _fit(size, mode, crop_fraction):
         autograph=False,
     ).get_concrete_function()
     return lambda picture: fit(tf.constant(picture))
-
-
-def _name(file, row):
-    return str(file) if isinstance(file, (str, os.PathLike)) else f"item {row}"
 
 
 def _sliced(items: Any, size: int) -> Iterator[tuple[Any, int]]:

@@ -128,7 +128,7 @@ def training_curves(history: Mapping[str, Sequence]) -> Figure:
         if validated:
             _curve(axis, epochs, history[f"val_{name}"], PALETTE[1], "--", "validation")
             axis.legend()
-        axis.set_title(_title(name))
+        axis.set_title(name.removeprefix("val_").replace("_", " "))
         _scale(axis, history[name])
         axis.margins(x=0.02)
         axis.xaxis.get_major_locator().set_params(integer=True)
@@ -210,7 +210,3 @@ def _phases(axis, phases):
         axis.set_ylim(low, high * (high / low) ** 0.15)
     else:
         axis.set_ylim(low, high + 0.15 * (high - low))
-
-
-def _title(name):
-    return name.removeprefix("val_").replace("_", " ")

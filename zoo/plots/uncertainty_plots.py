@@ -23,7 +23,8 @@ from zoo.plots.style import (
 def uncertainty_against_matches(
     uncertainty: ArrayLike, matches: ArrayLike, measure: str = "log det Σ (nats)"
 ) -> Figure:
-    """Each caption's uncertainty over its true number of matches, with the medians.
+    """Each caption's uncertainty over its true number of matches, with the medians. Raises
+    ValueError if lengths differ or a caption is true of no image.
 
     ```python
     figure = uncertainty_against_matches([0.1, 0.4, 0.9], [1, 10, 100])
@@ -33,9 +34,6 @@ def uncertainty_against_matches(
         uncertainty: `(captions,)`, of `zoo.embeddings.uncertainty`.
         matches: `(captions,)`, the number of images that each caption is true of, at least 1.
         measure: name of the uncertainty with its unit, for the axis.
-
-    Raises:
-        ValueError: if lengths differ or a caption is true of no image.
     """
     uncertainty, matches = np.asarray(uncertainty, float), np.asarray(matches, float)
     rho = spearman(uncertainty, matches)

@@ -6,7 +6,8 @@ _FORMER = {"mean": "euclidean"}
 
 
 def get(name, model=None):
-    """A similarity by name: the rows of PCME's table E.1 and PCME++'s table C.4.
+    """A similarity by name: the rows of PCME's table E.1 and PCME++'s table C.4. Raises ValueError
+    if the name is unknown, or needs a model that was trained with it.
 
     ```python
     zoo.similarities.get("csd")
@@ -16,9 +17,6 @@ def get(name, model=None):
         name: the `identifier` of a class; `zoo.similarities.NAMES` has those of the library.
         model: a `DualEncoder`. When its own similarity has this name it is returned, with its
             learned scale and shift.
-
-    Raises:
-        ValueError: if the name is unknown, or needs a model that was trained with it.
     """
     similarity_class = get_class(name)
     own = getattr(model, "similarity", None)
