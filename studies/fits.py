@@ -43,8 +43,10 @@ def main(argv=None):
         ranks = " | ".join(
             f"{low + 1}–{high}" if high > low + 1 else f"{high}" for low, high in RANKS
         )
-        print(f"| photos | {ranks} | number | worst of 20 ranks | wanted | judged alone | nAUC |")
-        print("|---" * (len(RANKS) + 6) + "|")
+        print(
+            f"| photos | {ranks} | number | worst of 20 ranks | wanted | judged alone | nAUC | of all |"
+        )
+        print("|---" * (len(RANKS) + 7) + "|")
         for size in options.sizes:
             found = [
                 getattr(people, ask)(size, options.seed + draw)
@@ -72,6 +74,10 @@ def halves_of(options):
     probes, judgments = evaluation.probes_of(options.model), Judgments.read(options.folder)
     encode = Tower(options.model, "captions").of_texts
     table, truth = oracle.pairs_of(of_preset, judgments)
+    if options.whole:
+        weights, judged = oracle.weights_within(table, truth, np.ones(len(truth), bool)), truth
+        yield People(of_model, options.model, probes, judged, weights)
+        return
     first = np.random.default_rng(options.seed).permutation(len(truth)) < len(truth) // 2
     parts = first, ~first
     weights = [oracle.weights_within(table, truth, part) for part in parts]
@@ -205,6 +211,8 @@ def row(size, found):
     first, fits = said[known, 0], joint["judged"][known, 0] > 0
     cells.append(f"{first.mean():.3f} / {fits.mean():.3f} (n = {known.sum()})")
     cells.append(f"{abstention_auc(first, fits):.3f}")
+    drawn = np.random.default_rng(0).random(len(true)) < true[:, 0]
+    cells.append(f"{abstention_auc(said[:, 0], drawn):.3f}")
     return f"| {size:,} | {' | '.join(cells)} |"
 
 
@@ -252,6 +260,9 @@ def _scores(parts, truth, photos, retriever, queries):
 def _parser():
     parser = parser_of("fits", __doc__, "Flickr8k and judgments.csv")
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500])
+    parser.add_argument(
+        "--whole", action="store_true", help="all photos at once, told by the model's own fits"
+    )
     parser.add_argument(
         "--answerable",
         type=float,

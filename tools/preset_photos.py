@@ -3,12 +3,15 @@
     python -m tools.preset_photos ../shared/data all-MiniLM-L6-v2 presets-out
     python -m tools.preset_photos ../shared/data photos_pfe presets-out    # MiniLM is the preset's
     python -m tools.preset_photos ../shared/data photos_pfe presets-out --variances-alone
+    python -m tools.preset_photos ../shared/data photos_pfe presets-out --heads 1 2 3 --views 4
 
 MobileNetV2, EfficientNet-Lite2 and MiniLM are brought to their size on the disk first, int8 and
 float16, and all that is trained and measured reads them as they are then: the card's figures are
 those of the preset. Then MiniLM's upper blocks are trained through (`tools.preset_text`).
 The name of a preset in place of MiniLM's folder takes its MiniLM; with `--variances-alone` also its
-other networks and its points.
+other networks and its points. With `--heads` its maps are trained on, once for each of these seeds,
+and their mean is kept; each step sees one of `--views` of a photo: as it is, mirrored, or a random
+part. With `--text` MiniLM's upper blocks are trained on before.
 Trained on Flickr8k's training photos and on those of COCO's subset whose licence does not allow to
 show them; the 170 that are packaged to be asked are never seen, nor are Flickr8k's validation and
 test photos.
@@ -22,6 +25,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 import zoo
 from tools import preset_text
@@ -31,9 +35,13 @@ from zoo import encoders, training
 from zoo.cli import OneLineParser, run
 from zoo.confidence.probes import FILE, Probes
 from zoo.data import datasets
+from zoo.data.pipeline.augmentation import Views
+from zoo.data.records.features import cached
+from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
+from zoo.files.environment import cache_folder
 from zoo.models.points import points_of, save_points
 from zoo.models.presets import from_preset, list_presets
 from zoo.models.run_folder import RunFolder
@@ -75,12 +83,14 @@ def main(argv=None):
     write_table(options.data, work / "data")
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
     flags += [f"--seed={options.seed}", f"--dim={DIM}"]
-    points = None
-    if options.variances_alone:
-        points = points_of(from_preset(options.text_weights))
     flags += options.flags
     settings = zoo.cli.parse(own_pairs.Settings, flags)
     data = own_pairs.data(settings)
+    points = None
+    if options.variances_alone:
+        points = points_of(from_preset(options.text_weights))
+    elif options.heads:
+        points = averaged(settings, data, options)
     own_pairs.train(
         settings,
         data,
@@ -174,10 +184,7 @@ def made(stage, settings, data, options):
         tokenizer = read_bert_tokenizer(options.text_weights, settings.max_words)
         return photos, encoders.sentences(options.text_weights, settings.max_words), tokenizer
     model = from_preset(options.out / "work" / "networks")
-    started = training.start(dataclasses.replace(settings, out=options.out / "work" / "text"), data)
-    splits = started.train, started.validation, started.test
-    started.read_features(*(own_pairs.stored(split, model) for split in splits))
-    repeat(started, options.out / "work" / "data" / "coco")
+    started = of_vectors("text", model, settings, data, options)
     heads = own_pairs.build(settings, *_backbones(model), model.tokenizer)
 
     def show(heads):
@@ -185,6 +192,70 @@ def made(stage, settings, data, options):
 
     sentences = preset_text.trained_through(heads, started.train, settings.seed, show)
     return _backbones(model)[0], sentences, model.tokenizer
+
+
+def of_vectors(name, model, settings, data, options):
+    """A run over the vectors of a model's networks, in a work folder of its own."""
+    work = options.out / "work"
+    started = training.start(dataclasses.replace(settings, out=work / name), data)
+    splits = started.train, started.validation, started.test
+    started.read_features(*(_recipe().stored(split, model) for split in splits))
+    if options.views > 1:
+        seen, backbone = splits[0].records, _backbones(model)[0]
+        views = Views(splits[0].source, seen, options.views)
+        vectors = cached(cache_folder("features"), backbone, seen, views)
+        source = AnyView(vectors, seen.num_images, settings.seed)
+        started.train = dataclasses.replace(started.train, source=source)
+    repeat(started, work / "data" / "coco")
+    return started
+
+
+class AnyView(Features):
+    """Stored vectors of several views of each of `count` pictures, of which any is read."""
+
+    def __init__(self, vectors, count, seed):
+        super().__init__(vectors)
+        self.views, self.count = len(vectors) // count, count
+        self.rng = np.random.default_rng(seed)
+
+    def gather(self, indices):
+        views = self.rng.integers(self.views, size=len(indices))
+        return super().gather(indices + self.count * tf.constant(views, indices.dtype))
+
+
+def averaged(settings, data, options):
+    """The points of a preset with the mean of the maps that training with each seed makes of its
+    own: they start alike, so that their mean is a map as they are (Wortsman et al., ICML 2022)."""
+    own_pairs, preset = _recipe(), from_preset(options.text_weights)
+    start = own_pairs.own_pairs_start
+    if options.text:
+        preset = with_text(preset, settings, data, options)
+    started = of_vectors("heads", preset, settings, data, options)
+    points = own_pairs.build(settings, *_backbones(preset), preset.tokenizer)
+    heads, weights, found = started.reader(points), start.maps(points), []
+    for seed in options.heads:
+        start.begin(points, preset)
+        preset_text.fit(heads, started.train, None, seed, **preset_text.AGAIN)
+        found.append([weight.numpy() for weight in weights])
+        print(f"seed {seed}:", start.recalls(heads, started.validation), flush=True)
+    for weight, *values in zip(weights, *found, strict=True):
+        weight.assign(np.mean(values, axis=0))
+    print("mean:", start.recalls(heads, started.validation), flush=True)
+    for tower in (points.image_encoder, points.caption_encoder):
+        tower.get_layer("dropout").rate = 0.0  # a variance is of the point that is asked for
+    return points
+
+
+def with_text(preset, settings, data, options):
+    """The points of a preset, MiniLM's upper blocks trained on, as they are kept."""
+    own_pairs, folder = _recipe(), options.out / "work" / "trained-on"
+    if not folder.exists():
+        started = of_vectors("text-again", preset, settings, data, options)
+        points = own_pairs.build(settings, *_backbones(preset), preset.tokenizer)
+        own_pairs.own_pairs_start.begin(points, preset)
+        points = preset_text.with_blocks(points, started.train, settings.seed)
+        zoo.save_preset(points, folder, half_precision="int8")
+    return from_preset(folder)
 
 
 def _backbones(model):
@@ -203,11 +274,23 @@ def save(settings, options):
         f"upper {preset_text.BLOCKS} blocks were trained before; then variances (PFE) that follow "
         "how many captions lie near"
     )
+    if options.heads:
+        seeds = " ".join(map(str, options.heads))
+        blocks = "the blocks, and then " if options.text else ""
+        over = f" over {options.views} views a photo" if options.views > 1 else ""
+        again = f"{blocks}the maps by {len(options.heads)} seeds ({seeds}), were trained on{over}, "
+        again += "and the maps averaged; then var"
+        trained_on = trained_on.replace("then var", again)
     command = f"python -m tools.preset_photos DATA all-MiniLM-L6-v2 OUT --seed {settings.seed}"
-    if options.variances_alone:
-        before = list_presets()[options.text_weights]["command"].split(THEN)[0]
+    if options.variances_alone or options.heads:
+        before = list_presets()[options.text_weights]["command"]
+        before = before if options.heads else before.split(THEN)[0]
         command = command.replace("all-MiniLM-L6-v2", options.text_weights)
-        command = f"{before}{THEN}{command} --variances-alone"
+        more = "--variances-alone"
+        if options.heads:
+            text = " --text" if options.text else ""
+            more = f"--heads {seeds} --views {options.views}{text}"
+        command = f"{before}{THEN}{command} {more}"
     about = {**ABOUT, "trained_on": trained_on, "command": command}
     card = card_of(folder, model, about)
     shown = {name: card["data"][name] for name in ("resize", "image_size") if name in card["data"]}
@@ -289,6 +372,11 @@ def _parser():
     parser.add_argument(
         "--variances-alone", action="store_true", help="keep the networks and points of a preset"
     )
+    parser.add_argument(
+        "--heads", nargs="*", type=int, default=[], help="seeds that train a preset's maps on"
+    )
+    parser.add_argument("--views", type=int, default=1, help="of a photo that --heads trains on")
+    parser.add_argument("--text", action="store_true", help="train MiniLM on, before --heads")
     parser.add_argument(
         "--flags", nargs="*", default=[], help="others of own_pairs.py, as --flags=--epochs=20"
     )

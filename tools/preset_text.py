@@ -12,6 +12,7 @@ from zoo.data.text.captions import token_ids
 
 BLOCKS, DROPOUT = 3, 0.1
 HEADS, TEXT = {"epochs": 10, "rate": 1e-3}, {"epochs": 4, "rate": 3e-4}
+AGAIN = {"epochs": 6, "rate": 1e-3}  # of heads that are trained already
 WARM_UP = 0.2  # of the steps: a short one undoes in its first epoch what MiniLM has learnt
 OF_BLOCKS = 1 / 6  # of the heads' rate
 BATCH, GROUP = 512, 8  # batches of captions of about one length, which need little padding
@@ -28,8 +29,15 @@ def trained_through(model, train, seed, after_heads):
     """
     heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
     on_vectors = heads.with_caption_encoder(encoders.head_alone(model.caption_encoder))
-    _fit(on_vectors, train, None, seed, **HEADS)
+    fit(on_vectors, train, None, seed, **HEADS)
     after_heads(on_vectors)
+    trained = with_blocks(model, train, seed)
+    return trained.caption_encoder.get_layer("backbone")
+
+
+def with_blocks(model, train, seed):
+    """A model of points whose upper blocks of text are trained with its heads, as they are."""
+    heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
     backbone = model.caption_encoder.get_layer("backbone")
     thawed = encoders.with_trainable_blocks(backbone, BLOCKS, DROPOUT)
     old, dim = model.caption_encoder, model.caption_encoder.get_layer("embedding").units
@@ -40,11 +48,15 @@ def trained_through(model, train, seed, after_heads):
     # Batches of one length have other statistics than all captions.
     new.get_layer("unit_variance_of_features").trainable = False
     ids = token_ids(model.tokenizer, train.records.captions)
-    _fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
-    return encoders.with_trainable_blocks(thawed, 0)
+    fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
+    frozen = encoders.with_trainable_blocks(thawed, 0)
+    kept = encoders.vector_encoder(frozen, dim, rate, seed, side="captions")
+    for name in ("unit_variance_of_features", "embedding"):
+        kept.get_layer(name).set_weights(new.get_layer(name).get_weights())
+    return model.with_caption_encoder(kept)
 
 
-def _fit(heads, train, ids, seed, epochs, rate):
+def fit(heads, train, ids, seed, epochs, rate):
     """Fits heads to stored vectors; with `ids`, to what the blocks make of these."""
     records, rng = train.records, np.random.default_rng(seed)
     steps = records.num_captions // BATCH
@@ -52,7 +64,8 @@ def _fit(heads, train, ids, seed, epochs, rate):
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, epochs * steps - rising, warmup_target=rate, warmup_steps=rising
     )
-    rates = {} if ids is None else {r"(.*/)?block_\d+/.*": OF_BLOCKS}
+    paths = [variable.path for variable in heads.trainable_variables]
+    rates = {path: OF_BLOCKS for path in paths if "block_" in path}
     heads.compile(training.LayerwiseAdamW(schedule, rates=rates, weight_decay=0.0, beta_2=0.98))
 
     def batches():

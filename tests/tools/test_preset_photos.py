@@ -3,8 +3,10 @@
 import csv
 from types import SimpleNamespace
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import zoo
 from tools import preset_photos
@@ -62,3 +64,38 @@ def test_captions_of_coco_come_several_times(tmp_path):
         [2, 3],
         [4, 5],
     ]
+
+
+def test_maps_of_several_seeds_are_averaged_from_one_start(monkeypatch, tmp_path):
+    own_pairs = preset_photos._recipe()
+    start, settings = own_pairs.own_pairs_start, own_pairs.Settings(dim=3, out=tmp_path)
+
+    def points(width):
+        inputs = keras.Input((width,))
+        network = keras.Model(inputs, keras.layers.Identity()(inputs), name="backbone")
+        return own_pairs.build(settings, network, network, None)
+
+    def trained(heads, train, ids, seed, **schedule):
+        for weight in start.maps(heads):
+            weight.assign_add(np.full(weight.shape, float(seed)))
+
+    preset = points(4)
+    started = SimpleNamespace(reader=lambda model: model, train=None, validation=None)
+    monkeypatch.setattr(preset_photos, "from_preset", lambda name: preset)
+    monkeypatch.setattr(preset_photos, "of_vectors", lambda *_: started)
+    monkeypatch.setattr(preset_photos.preset_text, "fit", trained)
+    monkeypatch.setattr(start, "recalls", lambda *_: {})
+    options = SimpleNamespace(text_weights="photos_pfe", heads=[1, 2, 6], text=False)
+    found = preset_photos.averaged(settings, None, options)
+    for weight, was in zip(start.maps(found), start.maps(preset), strict=True):
+        np.testing.assert_allclose(weight, was + 3.0, rtol=1e-6)
+    assert found.image_encoder.get_layer("dropout").rate == 0
+
+
+def test_any_view_of_a_picture_is_read():
+    vectors = np.arange(6.0)[:, None] + np.array([0.0, 10.0])
+    source = preset_photos.AnyView(vectors, 2, seed=0)
+    rows = [source.gather(tf.constant([1, 0])).numpy()[:, 0] for _ in range(40)]
+    assert {row[0] for row in rows} == {1, 3, 5}
+    assert {row[1] for row in rows} == {0, 2, 4}
+    assert source.count == 2
