@@ -43,9 +43,7 @@ def main(argv=None):
         ranks = " | ".join(
             f"{low + 1}–{high}" if high > low + 1 else f"{high}" for low, high in RANKS
         )
-        print(
-            f"| photos | {ranks} | number | worst of 20 ranks | wanted | judged alone | nAUC | of all |"
-        )
+        print(f"| photos | {ranks} | number | worst | wanted | judged alone | nAUC | of all |")
         print("|---" * (len(RANKS) + 7) + "|")
         for size in options.sizes:
             found = [
@@ -56,12 +54,12 @@ def main(argv=None):
             print(row(size, found), flush=True)
     print("\n**70 % of the questions have an answer**\n")
     print("| photos | said | true | log loss | AUROC of absence |\n|---|---|---|---|---|")
-    for size in options.sizes:
-        if size < halves[0].count:
-            print(mixture(size, [people.mixture(size, options) for people in halves]), flush=True)
+    smaller = [size for size in options.sizes if size < halves[0].count]
+    for size in smaller:
+        print(mixture(size, [people.mixture(size, options) for people in halves]), flush=True)
     print("\n**Certified cut-offs**\n")
     print("| photos | promised unfit | unfit | answered | broken |\n|---|---|---|---|---|")
-    for size in (size for size in options.sizes if size < halves[0].count):
+    for size in smaller:
         certified(size, [people.certified(size, options) for people in halves])
     return 0
 
@@ -75,8 +73,8 @@ def halves_of(options):
     encode = Tower(options.model, "captions").of_texts
     table, truth = oracle.pairs_of(of_preset, judgments)
     if options.whole:
-        weights, judged = oracle.weights_within(table, truth, np.ones(len(truth), bool)), truth
-        yield People(of_model, options.model, probes, judged, weights)
+        every = oracle.weights_within(table, truth, np.ones(len(truth), bool))
+        yield People(of_model, options.model, probes, truth, every)
         return
     first = np.random.default_rng(options.seed).permutation(len(truth)) < len(truth) // 2
     parts = first, ~first
