@@ -44,7 +44,7 @@ def main():
 
 def encoding(count=64):
     """The report of a model's towers, once they are compiled."""
-    model, report = zoo.from_preset(MODEL), Report(f"encoding, {MODEL}")
+    model, report = zoo.from_preset(MODEL), Report(f"encoding, {MODEL}", seed=0)
     photos, words = packaged_photos()[:count], ["a dog on a beach"]
     images, captions = (zoo.Tower(model, side) for side in ("images", "captions"))
     pixels = np.stack([images.fitted(photo) for photo in photos]).astype(np.float32)
