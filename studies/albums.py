@@ -42,8 +42,7 @@ def main(argv=None):
         away = np.bincount(at, said - true) / np.bincount(at)  # a photo's captions hang together
         error = away.std() / np.sqrt(len(photos))
         off[kind].append(abs(said.mean() - true.mean()))
-        cells = f"{said.mean():.3f} | {true.mean():.3f} | {error:.3f}"
-        print(f"| {kind} | {len(photos)} | {cells} |", flush=True)
+        print(f"| {kind} | {len(photos)} | {said.mean():.3f} | {true.mean():.3f} | {error:.3f} |")
     for kind, away in off.items():
         print(f"\n{kind}: |said − true| mean {np.mean(away):.3f}, greatest {max(away):.3f}")
     print(f"\n{np.mean(seconds):.2f} CPU-seconds to judge a part")
@@ -53,8 +52,8 @@ def main(argv=None):
 def truth_of(data, folder):
     """How likely each photo fits each caption, `(M, N)`."""
     count, every = len(data.names), np.arange(len(data.texts))
-    scores = data.scores(every)
-    scale = score_scale(scores, data.owners[:, None] == np.arange(count))
+    scores, own = data.scores(every), data.owners[:, None] == np.arange(count)
+    scale = score_scale(scores, own)
     found = relevance(data.sentences, every, data.owners, count, scores, scale)
     third = np.array([np.flatnonzero(data.owners == photo)[2] for photo in range(count)])
     judged = Judgments.read(folder).matrix(data.names, data.names)

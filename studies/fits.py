@@ -38,11 +38,9 @@ def main(argv=None):
     options = _parser().parse_args(argv)
     fitting.ANSWERABLE = options.answerable
     halves = list(halves_of(options))
+    ranks = " | ".join(f"{low + 1}–{high}" if high > low + 1 else f"{high}" for low, high in RANKS)
     for name, ask in (("own photo there", "there"), ("another in its place", "elsewhere")):
         print(f"\n**{name}** (said / true)\n")
-        ranks = " | ".join(
-            f"{low + 1}–{high}" if high > low + 1 else f"{high}" for low, high in RANKS
-        )
         print(f"| photos | {ranks} | number | worst | wanted | judged alone | nAUC | of all |")
         print("|---" * (len(RANKS) + 7) + "|")
         for size in options.sizes:
@@ -210,8 +208,7 @@ def row(size, found):
     cells.append(f"{first.mean():.3f} / {fits.mean():.3f} (n = {known.sum()})")
     cells.append(f"{abstention_auc(first, fits):.3f}")
     drawn = np.random.default_rng(0).random(len(true)) < true[:, 0]
-    cells.append(f"{abstention_auc(said[:, 0], drawn):.3f}")
-    return f"| {size:,} | {' | '.join(cells)} |"
+    return f"| {size:,} | {' | '.join(cells)} | {abstention_auc(said[:, 0], drawn):.3f} |"
 
 
 def mixture(size, halves):
@@ -258,9 +255,7 @@ def _scores(parts, truth, photos, retriever, queries):
 def _parser():
     parser = parser_of("fits", __doc__, "Flickr8k and judgments.csv")
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 250, 500])
-    parser.add_argument(
-        "--whole", action="store_true", help="all photos at once, told by the model's own fits"
-    )
+    parser.add_argument("--whole", action="store_true", help="all photos, by the model's own fits")
     parser.add_argument(
         "--answerable",
         type=float,
