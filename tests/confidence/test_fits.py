@@ -79,13 +79,13 @@ def test_a_certificate_is_broken_as_rarely_as_promised(unfit, told):
         answered.append(found.answered - shown.any(axis=1).mean())
         assert found[0] == unfit
     assert np.mean(broken) <= 0.1
-    assert len(answered) > 100
+    assert len(answered) > 30
     assert abs(np.mean(answered)) < 0.03
 
 
 def test_the_cut_is_of_the_nearest_size_or_of_none():
     rng = np.random.default_rng(1)
-    trials = tuple(world(rng, 600, size) for size in (100, 500))
+    trials = tuple(world(rng, 2000, size) for size in (100, 500))
     found = fits(trials=trials)
     assert found.cut(0.4, 120).size == 100
     assert found.cut(0.4, 400).size == 500

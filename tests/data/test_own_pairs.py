@@ -65,7 +65,7 @@ def test_bad_rows(photos, text, why, kind):
 def test_commas_without_quotes_are_noticed(photos):
     table = photos / "pairs.csv"
     table.write_text("image,caption\na.jpg,first\nb.png,a dog, running\nc.jpg,last\n")
-    why = "pairs.csv:3: expected 2 fields, found 3; put a text with commas in double quotes"
+    why = "pairs.csv:3: expected 2 fields, found 3; put a text with ',' in double quotes"
     with pytest.raises(InputError, match=re.escape(why)):
         _load(table)
     records = _load(table, skip_bad=True).records
