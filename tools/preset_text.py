@@ -43,17 +43,21 @@ def with_blocks(model, train, seed):
     old, dim = model.caption_encoder, model.caption_encoder.get_layer("embedding").units
     rate = old.get_layer("dropout").rate
     new = encoders.vector_encoder(thawed, dim, rate, seed, side="captions")
-    for name in ("unit_variance_of_features", "embedding"):
-        new.get_layer(name).set_weights(old.get_layer(name).get_weights())
+    _take_head(new, old)
     # Batches of one length have other statistics than all captions.
     new.get_layer("unit_variance_of_features").trainable = False
     ids = token_ids(model.tokenizer, train.records.captions)
     fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
     frozen = encoders.with_trainable_blocks(thawed, 0)
     kept = encoders.vector_encoder(frozen, dim, rate, seed, side="captions")
-    for name in ("unit_variance_of_features", "embedding"):
-        kept.get_layer(name).set_weights(new.get_layer(name).get_weights())
+    _take_head(kept, new)
     return model.with_caption_encoder(kept)
+
+
+def _take_head(tower, other):
+    """Sets what a tower learns over its network to another's."""
+    for name in ("unit_variance_of_features", "embedding"):
+        tower.get_layer(name).set_weights(other.get_layer(name).get_weights())
 
 
 def fit(heads, train, ids, seed, epochs, rate):
