@@ -100,7 +100,7 @@ def test_import_alone_is_enough_to_load_models_with_their_tokenizers(fresh):
 
 
 def run(code, *arguments, **variables):
-    hidden = ("TF_CPP_MIN_LOG_LEVEL", "HALO_LAZY")
+    hidden = ("TF_CPP_MIN_LOG_LEVEL", "HALO_LAZY", "OPENBLAS_THREAD_TIMEOUT")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -111,6 +111,11 @@ def run(code, *arguments, **variables):
         check=False,
         cwd=Path(__file__).parent.parent,
     )
+
+
+def test_threads_of_numpy_are_set_before_it_is_imported():
+    code = "import os, sys, zoo; print('numpy' in sys.modules, os.environ[sys.argv[1]])"
+    assert run(code, "OPENBLAS_THREAD_TIMEOUT", HALO_LAZY="1").stdout == "False 4\n"
 
 
 def test_a_backend_that_is_not_installed_is_one_line():

@@ -45,6 +45,7 @@ for _variable, _value in {
     "ORT_DISABLE_TELEMETRY": "1",  # ONNX Runtime reports to Microsoft by default
     "GRADIO_ANALYTICS_ENABLED": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
+    "OPENBLAS_THREAD_TIMEOUT": "4",  # NumPy's idle threads sleep: by spinning they took a core
 }.items():
     os.environ.setdefault(_variable, _value)
 
