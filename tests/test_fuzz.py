@@ -24,10 +24,11 @@ from PIL import Image
 import memory
 import zoo
 from mutations import mutated
+from pairs import load_pairs
 from pixel_model import pixel_model
 from zoo import collection, data, evaluation, similarities
 from zoo.confidence import Probes
-from zoo.data import cub, own_pairs, toy_birds, toy_scenes
+from zoo.data import cub, toy_birds, toy_scenes
 from zoo.errors import InputError, MissingPackageError
 from zoo.files.decoding import check_images
 from zoo.models.run_folder import RunFolder
@@ -58,7 +59,7 @@ def _table(folder):
 def _read_table(folder):
     path = folder / "pairs.csv"
     skip = path.exists() and path.stat().st_size % 2 == 0
-    return own_pairs.load(path, image_size=8, skip_bad=skip, verbose=False)
+    return load_pairs(path, skip_bad=skip)
 
 
 def _read_pictures(folder):

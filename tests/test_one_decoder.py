@@ -15,10 +15,11 @@ from PIL import Image
 import odd_pictures
 from export import requests
 from export.signatures import Signatures
+from pairs import load_pairs
 from pixel_model import SIZE, pixel_model
 from zoo import evaluation
 from zoo.collection import encode_items, pictures
-from zoo.data import batches, datasets, images, own_pairs, sources
+from zoo.data import batches, datasets, images, sources
 from zoo.errors import InputError
 from zoo.files.decoding import check_images, decoded
 from zoo.models import Tower
@@ -121,7 +122,7 @@ def test_training_evaluation_and_export_feed_the_same_pixels(folder, optimized_g
     quoted = "".join(f'"{name}",a photo\n' for name in names)
     (folder / "pairs.csv").write_text("image,caption\n" + quoted)
     model = pixel_model()
-    records, dataset = own_pairs.load(folder / "pairs.csv", image_size=SIZE, verbose=False)
+    records, dataset = load_pairs(folder / "pairs.csv", size=SIZE)
     expected = np.stack([_fed(FILES[Path(path).name][0]) for path in records.image_paths])
 
     def trained(cache):

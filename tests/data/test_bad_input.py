@@ -36,7 +36,7 @@ def test_no_such_folder(tmp_path, toy_copy):
     with pytest.raises(InputError, match="no such captions"):
         cub.load(toy_copy, captions=tmp_path / "nowhere", verbose=False)
     shutil.rmtree(toy_copy / "text_c10")
-    _refused(toy_copy, "no captions, neither text_c10 nor text_c10.tar.gz")
+    _refused(toy_copy, "text_c10.tar.gz: no such captions")
 
 
 @pytest.mark.parametrize(

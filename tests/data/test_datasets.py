@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pairs import load_pairs
 from zoo import data
 from zoo.data import datasets, toy_birds, toy_scenes
 from zoo.data.records.sources import pictures
@@ -136,7 +137,7 @@ def test_what_cannot_be_opened_is_said(description, message):
 def test_features_of_other_pixels_are_other_features(tmp_path):
     Image.new("RGB", (8, 6)).save(tmp_path / "a.png")
     (tmp_path / "pairs.csv").write_text("image,caption\n" + "a.png,a\n")
-    records = data.own_pairs.load(tmp_path / "pairs.csv", verbose=False).records
+    records = load_pairs(tmp_path / "pairs.csv").records
     shown = keras.Input((4, 4, 3))
     backbone = keras.Model(shown, shown)
     for resize in ("crop", "stretch"):

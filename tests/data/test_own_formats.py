@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pairs import load_pairs
 from zoo.collection import pictures
 from zoo.data import own_pairs
 from zoo.errors import InputError
@@ -72,7 +73,7 @@ def test_paths_of_windows_are_paths(tmp_path):
     (tmp_path / "photos").mkdir()
     Image.new("RGB", (9, 9), (1, 2, 3)).save(tmp_path / "photos" / "a.png")
     (tmp_path / "pairs.csv").write_text("image,caption\nphotos\\a.png,a photo\n")
-    records = own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False).records
+    records = load_pairs(tmp_path / "pairs.csv").records
     assert list(records.image_ids) == ["photos/a.png"]
     found = pictures(tmp_path / "pairs.csv")
     assert found.names == ["photos/a.png"]
@@ -94,7 +95,7 @@ def test_cells_that_pandas_writes(tmp_path, cell, captions):
     (tmp_path / "pairs.csv").write_text(f"image,caption\na.png,{cell}\n")
     if captions is None:
         with pytest.raises(InputError, match=r"pairs\.csv:2: expected text as 'caption'"):
-            own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False)
+            load_pairs(tmp_path / "pairs.csv")
     else:
-        records = own_pairs.load(tmp_path / "pairs.csv", image_size=8, verbose=False).records
+        records = load_pairs(tmp_path / "pairs.csv").records
         assert list(records.captions) == captions

@@ -4,14 +4,11 @@ import re
 import numpy as np
 import pytest
 
+from pairs import load_pairs
 from zoo.data import own_pairs
 from zoo.errors import InputError
 
 CSV = 'image,caption\na.jpg,first\nb.png,"second, with a comma"\na.jpg,third\n'
-
-
-def _load(table, **options):
-    return own_pairs.load(table, image_size=8, verbose=False, **options)
 
 
 def _lines(path, rows):
@@ -24,7 +21,7 @@ def test_csv_and_json_lines_are_read_alike(photos):
     (photos / "pairs.tsv").write_text("caption\timage\nfirst\ta.jpg\nthird\t./a.jpg\n")
     rows = [{"image": "a.jpg", "caption": ["first", "third"]}, {"image": "b.png", "caption": "x"}]
     _lines(photos / "pairs.jsonl", rows)
-    records, dataset = _load(photos / "pairs.csv")
+    records, dataset = load_pairs(photos / "pairs.csv")
     assert list(records.captions) == ["first", "third", "second, with a comma"]
     assert list(records.image_ids) == ["a.jpg", "b.png"]
     np.testing.assert_array_equal(records.caption_image, [0, 0, 1])
@@ -32,15 +29,13 @@ def test_csv_and_json_lines_are_read_alike(photos):
     batch = next(iter(dataset.batch(3)))
     assert batch["images"].shape == (3, 8, 8, 3)
     np.testing.assert_array_equal(batch["image_labels"], [0, 0, 1])
-    assert list(_load(photos / "pairs.tsv").records.captions) == ["first", "third"]
-    assert list(_load(photos / "pairs.jsonl").records.captions) == ["first", "third", "x"]
+    assert list(load_pairs(photos / "pairs.tsv").records.captions) == ["first", "third"]
+    assert list(load_pairs(photos / "pairs.jsonl").records.captions) == ["first", "third", "x"]
 
 
 def test_columns_and_folder_can_be_named(photos, tmp_path):
     (tmp_path / "table.csv").write_text("file,text\nc.jpg,hello\n")
-    records = _load(
-        tmp_path / "table.csv", images=photos, image_column="file", caption_column="text"
-    ).records
+    records = load_pairs(tmp_path / "table.csv", photos, ("file", "text")).records
     assert list(records.image_paths) == [str(photos / "c.jpg")]
 
 
@@ -56,8 +51,8 @@ def test_bad_rows(photos, text, why, kind):
     table = photos / "pairs.csv"
     table.write_text(text)
     with pytest.raises(InputError, match=re.escape(f"{table}{why}")):
-        _load(table)
-    records = _load(table, skip_bad=True).records
+        load_pairs(table)
+    records = load_pairs(table, skip_bad=True).records
     assert [item.kind for item in records.skipped] == [kind]
     assert records.captions[0] == "first"
 
@@ -67,18 +62,18 @@ def test_commas_without_quotes_are_noticed(photos):
     table.write_text("image,caption\na.jpg,first\nb.png,a dog, running\nc.jpg,last\n")
     why = "pairs.csv:3: expected 2 fields, found 3; put a text with ',' in double quotes"
     with pytest.raises(InputError, match=re.escape(why)):
-        _load(table)
-    records = _load(table, skip_bad=True).records
+        load_pairs(table)
+    records = load_pairs(table, skip_bad=True).records
     assert list(records.captions) == ["first", "last"]
     assert [item.kind for item in records.skipped] == ["rows with too many fields"]
     (photos / "pairs.tsv").write_text("image\tcaption\na.jpg\ta dog, running\nb.png\tx\ty\n")
     with pytest.raises(InputError, match=r"pairs.tsv:3: expected 2 fields, found 3; .* tabs"):
-        _load(photos / "pairs.tsv")
+        load_pairs(photos / "pairs.tsv")
 
 
 def test_duplicate_pairs_are_counted_and_reported(photos, capsys):
     (photos / "pairs.csv").write_text(CSV + "./a.jpg, first \nb.png,first\n")
-    records = own_pairs.load(photos / "pairs.csv", image_size=8).records
+    records = load_pairs(photos / "pairs.csv").records
     assert list(records.captions) == ["first", "third", "second, with a comma", "first"]
     (skipped,) = records.skipped
     assert skipped.kind == "duplicate pairs"
@@ -89,23 +84,23 @@ def test_duplicate_pairs_are_counted_and_reported(photos, capsys):
 def test_bad_tables(photos, tmp_path):
     (photos / "pairs.csv").write_text("picture,caption\na.jpg,first\n")
     with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image'"):
-        _load(photos / "pairs.csv")
+        load_pairs(photos / "pairs.csv")
     (photos / "pairs.csv").write_text("")
     with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image', found none"):
-        _load(photos / "pairs.csv")
+        load_pairs(photos / "pairs.csv")
     (photos / "pairs.xlsx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"expected a file of one of the kinds"):
-        _load(photos / "pairs.xlsx")
+        load_pairs(photos / "pairs.xlsx")
     with pytest.raises(InputError, match="no such file or folder"):
-        _load(tmp_path / "none.csv")
+        load_pairs(tmp_path / "none.csv")
 
 
 def test_missing_and_damaged_photos(photos):
     (photos / "pairs.csv").write_text(CSV + "gone.jpg,lost\nc.jpg,broken\n")
     (photos / "c.jpg").write_bytes((photos / "c.jpg").read_bytes()[:-9])
     with pytest.raises(InputError, match=r"c.jpg: a damaged image"):
-        _load(photos / "pairs.csv")
-    records = _load(photos / "pairs.csv", skip_bad=True).records
+        load_pairs(photos / "pairs.csv")
+    records = load_pairs(photos / "pairs.csv", skip_bad=True).records
     assert sorted(item.kind for item in records.skipped) == ["bad images", "missing photos"]
     (photos / "c.jpg").unlink()
     with pytest.raises(InputError, match=r"pairs.csv:5: no file .*gone.jpg"):
@@ -113,4 +108,4 @@ def test_missing_and_damaged_photos(photos):
     for path in photos.glob("*.[jp]*g"):
         path.unlink()
     with pytest.raises(InputError, match="no image with captions is left"):
-        _load(photos / "pairs.csv")
+        load_pairs(photos / "pairs.csv")

@@ -4,7 +4,8 @@ import zlib
 
 from PIL import Image
 
-from zoo.data import own_pairs, write_skipped
+from pairs import load_pairs
+from zoo.data import write_skipped
 
 
 def _png_head(width, height):
@@ -44,9 +45,7 @@ def test_the_list_in_the_run_folder(tmp_path):
     refused, decoded = _bad_photos(tmp_path)
     rows = [f"{name},a caption\n" for name in (*refused, *decoded)]
     (tmp_path / "pairs.csv").write_text("image,caption\n" + "".join(rows) + "../x.jpg,out\n")
-    records = own_pairs.load(
-        tmp_path / "pairs.csv", image_size=8, skip_bad=True, verbose=False
-    ).records
+    records = load_pairs(tmp_path / "pairs.csv", skip_bad=True).records
     assert list(records.image_ids) == decoded
     counts = write_skipped(tmp_path / "run", records)
     assert counts == {"pairs.csv": {"unsafe file names": 1, "bad images": len(refused)}}
@@ -61,7 +60,7 @@ def test_the_list_in_the_run_folder(tmp_path):
 
 def test_splits_of_one_table_list_a_missing_photo_once(photos):
     (photos / "pairs.csv").write_text("image,caption\na.jpg,x\nb.png,y\ngone.jpg,z\n")
-    whole = own_pairs.load(photos / "pairs.csv", image_size=8, verbose=False).records
+    whole = load_pairs(photos / "pairs.csv").records
     counts = write_skipped(photos / "run", whole.select([0]), whole.select([1]))
     assert counts == {"pairs.csv": {"missing photos": 1}}
     (line,) = (photos / "run" / "skipped.jsonl").read_text().splitlines()

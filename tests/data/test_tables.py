@@ -3,6 +3,7 @@ import unicodedata
 import pytest
 from PIL import Image
 
+from pairs import load_pairs
 from zoo import data
 from zoo.data import own_pairs
 from zoo.errors import InputError
@@ -28,7 +29,7 @@ def _write(path, rows, separator="\t", header=("image", "caption")):
 
 
 def _captions(table, **options):
-    return list(own_pairs.load(table, image_size=8, verbose=False, **options).records.captions)
+    return list(load_pairs(table, **options).records.captions)
 
 
 def test_quotes_of_tsv_are_text(album):
@@ -48,7 +49,8 @@ def test_a_separator_and_columns_of_ones_own(album, separator):
     with pytest.raises(InputError, match=r"pairs.csv:1: expected a column 'image'.*separator"):
         own_pairs.load_split(album, "train")
     names = {"separator": separator, "image_column": "file", "caption_column": "text"}
-    assert _captions(table, **names) == [caption for _, caption in _rows()]
+    found = _captions(table, columns=("file", "text"), separator=separator)
+    assert found == [caption for _, caption in _rows()]
     train = data.open({"loader": "pairs", "root": str(album), "image_size": 8, **names}, "train")
     assert train.records.num_images == 10
 
@@ -61,7 +63,7 @@ def test_both_forms_of_a_name_find_its_file(album, table_form, disk_form):
     (album / "00.jpg").rename(path)
     rows = [(unicodedata.normalize(table_form, name), "here"), *_rows()[1:]]
     rows.append((unicodedata.normalize(disk_form, name), "once more"))
-    records = own_pairs.load(_write(album / "pairs.tsv", rows), image_size=8, verbose=False).records
+    records = load_pairs(_write(album / "pairs.tsv", rows)).records
     assert records.num_images == 12
     assert list(records.captions[:2]) == ["here", "once more"]
     assert records.image_paths[0] == str(path)
@@ -85,7 +87,7 @@ def test_broken_rows_are_left_out_and_counted(album, capsys, row, why):
     table.write_bytes(b"image,caption\n" + b"".join([*good[:3], row, *good[4:]]))
     with pytest.raises(InputError, match=r"pairs.csv:5: "):
         _captions(table)
-    records = own_pairs.load(table, image_size=8, skip_bad=True).records
+    records = load_pairs(table, skip_bad=True).records
     assert [caption for caption in records.captions] == [
         caption for name, caption in _rows() if name != "03.jpg"
     ]

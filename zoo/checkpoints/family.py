@@ -39,8 +39,7 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A published family: its name, arrays that all its files have (the first family whose `marks`
-    a file has is the file's), and `build` of a `Source`."""
+    """A published family: its name, arrays that all its files have, and `build` of a `Source`."""
 
     name: str
     marks: tuple[str, ...]
@@ -54,8 +53,8 @@ class Family:
 def check_settings(
     config: dict[str, Any], expected: dict[str, tuple[Any, ...]], known: tuple[str, ...], where: str
 ) -> None:
-    """Checks that a part of `config.json` describes a network that can be hosted exactly. Raises
-    InputError if a setting has another value, or is not known: it may change the network."""
+    """Raises InputError if a setting in a part of `config.json` has another value, or is not known:
+    it may change the network."""
     for key, value in config.items():
         if key in expected and value not in expected[key]:
             may_be = " or ".join(repr(one) for one in expected[key])
@@ -70,16 +69,15 @@ def check_settings(
 
 
 def check_no_order(source: Source) -> None:
-    """Checks that a file of PyTorch is not of order embeddings, which its options say alone. Raises
-    InputError if it is: their absolute values and their similarity are not in the zoo."""
+    """Raises InputError if a file of PyTorch is of order embeddings, which its options say alone:
+    their absolute values and their similarity are not in the zoo."""
     options = source.arrays.extra.get("opt")
     if any(getattr(options, name, False) for name in ("use_abs", "order")):
         raise InputError(f"{source.arrays.path}: order embeddings are not hosted (`use_abs`)")
 
 
 def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
-    """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder. Raises
-    InputError if the file is no such file."""
+    """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder."""
     given = _given(source, _MERGES)
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -88,7 +86,7 @@ def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
     """ProLIP's tokenizer: SigLIP's SentencePiece with canonical text, rows filled with its end
-    token, or CLIP's (H/14). Raises InputError if the file is no such file."""
+    token, or CLIP's (H/14)."""
     given = _given(source, (*_PIECES, *_MERGES))
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -101,8 +99,7 @@ def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 
 def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
-    """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text. Raises InputError
-    if it is no SentencePiece file."""
+    """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text."""
     hub = require("keras_hub", extra="text")
     try:
         tokenizer = hub.models.SigLIPTokenizer(str(path))
@@ -116,8 +113,7 @@ def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
 
 
 def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
-    """BERT's tokenizer, of its `vocab.txt`. Raises InputError if the file is no vocabulary, or has
-    another number of words."""
+    """BERT's tokenizer, of its `vocab.txt`."""
     given = _given(source, ("vocab.txt",))
     if given is None or isinstance(given, keras.layers.Layer):
         return given
@@ -125,8 +121,8 @@ def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | N
 
 
 def vocabulary_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
-    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s `word2idx`.
-    Raises InputError if it is none, or has another number of words than the network."""
+    """The word tokenizer of VSE++, PCME and SGRAF, of a vocabulary's file or a `.pth`'s
+    `word2idx`."""
     given = _given(source, _VOCABULARIES)
     stored = source.arrays.extra.get("word2idx")
     if isinstance(given, keras.layers.Layer):

@@ -48,22 +48,18 @@ def from_checkpoint(
             PyTorch (`.pth`), which needs torch and is read without running code in it; or a folder
             with one such file, and with `config.json` and the tokenizer's file where there are.
             Arrays of several state dicts in a list are named `img_enc.…`, `txt_enc.…`, `sim_enc.…`.
-        family: one of the above; None reads it from the names of the arrays.
-        tokenizer: a layer from strings to token ids, or the path of the file that the family's
-            tokenizer is read from. None takes the file in the folder; without one the model takes
-            token ids and no strings.
+        family: one of the above (else a ValueError); None reads it from the names of the arrays.
+        tokenizer: a layer from strings to token ids, or the path of the family's file. None takes
+            the file in the folder; without one the model takes token ids and no strings.
 
     Returns:
-        A `DualEncoder`, not compiled, in float32. It saves as a preset, is searched, exported and
-        fine-tuned as any other.
+        A `DualEncoder`, not compiled, in float32.
 
     Raises:
         InputError: if there is no such file, it is cut off, it holds code, its arrays are of no
             family or of another than `family`, some are missing, left over, not finite or of
             another shape, or `config.json` describes a network that cannot be hosted exactly.
-        MissingPackageError: for a `.pth` file without torch; without keras-hub where the
-            tokenizer needs it.
-        ValueError: on an unknown family.
+        MissingPackageError: without torch for `.pth`, or keras-hub for the tokenizer.
     Relations: `family_of` says which family a file is of, without reading its arrays.
     """
     if family is not None and family not in FAMILIES:
@@ -87,16 +83,8 @@ def from_checkpoint(
 
 def family_of(path: str | os.PathLike) -> str | None:
     """The family of a published checkpoint, by the names of its arrays, one of `from_checkpoint`'s;
-    None if it is no such file or folder.
-
-    ```python
-    zoo.checkpoints.family_of("ProLIP-ViT-B-16-DC-1B-12_8B/")  # "prolip"
-    ```
-
-    Raises:
-        InputError: if the file is damaged, or holds code.
-        MissingPackageError: for a `.pth` file without torch.
-    """
+    None if it is no such file or folder. Raises InputError if it is damaged, or holds code, and
+    MissingPackageError for a `.pth` file without torch."""
     try:
         file = _weights_file(path)
     except InputError:

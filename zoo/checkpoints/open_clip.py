@@ -63,8 +63,7 @@ _TEXT_KNOWN = (
 
 
 def build_pcmepp(source: Source) -> DualEncoder:
-    """PCME++ for zero-shot use, of the arrays of `HfPCMEPPModel`. Raises as
-    `zoo.from_checkpoint`."""
+    """PCME++ for zero-shot use, of the arrays of `HfPCMEPPModel`."""
     arrays = source.arrays
     blocks = arrays.count("visual.uncertainty_transformer.resblocks.{}.")
     image = encoders.open_clip_image(**image_settings(source, 1, {}), variance_blocks=blocks)
@@ -99,8 +98,7 @@ def build_pcmepp(source: Source) -> DualEncoder:
 
 
 def build_prolip(source: Source) -> DualEncoder:
-    """ProLIP, of the arrays of `ProLIPHF`: B/16, L/16, SO400M/14, H/14 and LongProLIP. Raises as
-    `zoo.from_checkpoint`."""
+    """ProLIP, of the arrays of `ProLIPHF`: B/16, L/16, SO400M/14, H/14 and LongProLIP."""
     arrays = source.arrays
     image = encoders.open_clip_image(
         **image_settings(source, 2, _PROLIP_VISION), uncertainty_token=True
@@ -164,8 +162,7 @@ def _exact(first, second):
 def image_settings(
     source: Source, tokens: int, expected: dict[str, tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """Options of `zoo.encoders.open_clip_image`, but for those of its variance. Raises InputError
-    if `config.json` and the arrays disagree, or the network is another."""
+    """Options of `zoo.encoders.open_clip_image`, but for those of its variance."""
     config = _part(source, "vision_cfg", {**_VISION, **expected}, _VISION_KNOWN)
     arrays = source.arrays.under("visual.")
     width, _, patch_size, _ = arrays.shape("conv1.weight")
@@ -189,8 +186,7 @@ def text_settings(
     expected: dict[str, tuple[Any, ...]],
     epsilon: float = CLIP_EPSILON,
 ) -> dict[str, Any]:
-    """Options of `zoo.encoders.open_clip_text`, as `image_settings`, whose arrays' names have a
-    prefix; `epsilon` is of the LayerNorms where `config.json` does not say it."""
+    """Options of `zoo.encoders.open_clip_text`; `config.json` may say another `epsilon`."""
     config = _part(source, "text_cfg", {**_TEXT, **expected}, _TEXT_KNOWN)
     arrays = source.arrays.under(prefix)
     words, width = arrays.shape("token_embedding.weight")

@@ -18,8 +18,7 @@ _NET = "img_enc.pie_net"
 
 
 def build_vsepp(source: Source) -> DualEncoder:
-    """VSE++, of the states of `model.py`: a ResNet of torchvision, or stored features. Raises as
-    `zoo.from_checkpoint`."""
+    """VSE++, of the states of `model.py`: a ResNet of torchvision, or stored features."""
     arrays = source.arrays
     check_no_order(source)
     dim, width = arrays.shape("img_enc.fc.weight")
@@ -43,8 +42,7 @@ def build_vsepp(source: Source) -> DualEncoder:
 
 
 def build_vsrn(source: Source) -> DualEncoder:
-    """VSRN, of the states of `model.py`, with COCO's or Flickr30K's normalisations as released.
-    Raises as `zoo.from_checkpoint`."""
+    """VSRN, of the states of `model.py`, with COCO's or Flickr30K's normalisations as released."""
     arrays = source.arrays
     check_no_order(source)
     dim, region_dim = arrays.shape("img_enc.fc.weight")
@@ -91,8 +89,7 @@ def _sentence(model):
 
 
 def build_sgraf(source: Source) -> DualEncoder:
-    """A SAF or an SGR, of the states of `model.py`: `img_enc.`, `txt_enc.` and `sim_enc.`. Raises
-    as `zoo.from_checkpoint`."""
+    """A SAF or an SGR, of the states of `model.py`: `img_enc.`, `txt_enc.` and `sim_enc.`."""
     arrays = source.arrays
     if not arrays.has("txt_enc.cap_rnn.weight_ih_l0_reverse"):
         raise InputError(f"{arrays.path}: its GRU reads in one direction; expected both (--bi_gru)")
@@ -155,8 +152,7 @@ VSEPP = Family("vsepp", ("img_enc.fc.weight", "txt_enc.rnn.weight_ih_l0"), build
 
 
 def build_pcme(source: Source) -> DualEncoder:
-    """PCME, of the arrays of `models/pcme.py`: ResNet-152 for COCO, ResNet-50 for CUB. Raises as
-    `zoo.from_checkpoint`."""
+    """PCME, of the arrays of `models/pcme.py`: ResNet-152 for COCO, ResNet-50 for CUB."""
     arrays = source.arrays
     name = network_name(arrays, "img_enc.cnn.")
     image = torchvision_backbone(name)
@@ -200,7 +196,7 @@ def network_name(arrays: WeightArrays, prefix: str) -> str:
 
 
 def build_pvse(source: Source) -> DualEncoder:
-    """PVSE of images and captions, of the arrays of `model.py`. Raises as `zoo.from_checkpoint`."""
+    """PVSE of images and captions, of the arrays of `model.py`."""
     arrays = source.arrays
     check_no_order(source)
     if arrays.has("img_enc.rnn."):

@@ -27,8 +27,7 @@ SPLITS = ("train", "validation", "test")
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How every loader of pictures reads a split; `held_out` is the split that `"test"` means, and
-    `skip_bad` leaves out and counts what is bad."""
+    """How every loader of pictures reads a split; `held_out` is the split that `"test"` means."""
 
     image_size: int = 224
     held_out: str = "test"
@@ -50,9 +49,7 @@ READING = tuple(field.name for field in dataclasses.fields(Reading))
 
 
 def load_cub(split, root, captions=None, validation=None, reading=Reading()):
-    """CUB-200-2011: 150 classes to train on and 50 that training has not seen. Options:
-    docs/data.md."""
-    root = Path(root).expanduser()
+    """CUB-200-2011: 150 classes to train on and 50 that training has not seen."""
     held_out = {"val": "val1"}.get(reading.held_out, reading.held_out)
     names = {"train": "trainval", "validation": "seen_test", "test": held_out}
     if held_out == "seen_test":
@@ -71,8 +68,7 @@ def load_cub(split, root, captions=None, validation=None, reading=Reading()):
 
 
 def load_toy_birds(split, root=None, validation=None, more_classes=0, reading=Reading(64)):
-    """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known.
-    `more_classes` of `toy_birds.generate` are to train on alone."""
+    """Toy Birds, drawn if need be; the splits are those of CUB and the truth is known."""
     sizes = {"more_classes": more_classes} if more_classes else {}
     if root is None:  # folders of one name, since the test is the same
         root = cache_folder(*([f"more_classes_{more_classes}"] if sizes else []), "toy_birds")
@@ -93,7 +89,7 @@ def load_few_classes(
             f"{classes}"
         )
     is_toy = root is None
-    root = toy_birds.generate(cache_folder("toy_birds")) if is_toy else Path(root).expanduser()
+    root = toy_birds.generate(cache_folder("toy_birds")) if is_toy else root
     parts = ("trainval",) if classes is None else ("trainval", "seen_test", "test")
     records = joined([cub.load(root, captions, part, **reading.checked).records for part in parts])
     if classes is None:
@@ -117,7 +113,6 @@ def load_few_classes(
 
 def load_coco(split, root, reading=Reading()):
     """COCO by Karpathy's splits: `root` holds dataset_coco.json and the images' folders."""
-    root = Path(root).expanduser()
     paths = [root / "dataset_coco.json", root / "annotations" / "dataset_coco.json"]
     annotations = next((path for path in paths if path.exists()), paths[0])
     name = _karpathy(split, reading.held_out)
@@ -127,7 +122,6 @@ def load_coco(split, root, reading=Reading()):
 
 def load_flickr30k(split, root, reading=Reading()):
     """Flickr30K: `root` holds dataset_flickr30k.json and flickr30k-images/."""
-    root = Path(root).expanduser()
     records = flickr30k.load(
         root / "dataset_flickr30k.json",
         root / "flickr30k-images",
@@ -139,7 +133,6 @@ def load_flickr30k(split, root, reading=Reading()):
 
 def load_regions(split, root, held_out="test", skip_bad=False):
     """Precomputed regions in SCAN's files, which `root` holds, see `zoo.data.regions`."""
-    root = Path(root).expanduser()
     test = "testall" if (root / "testall_ims.npy").exists() else "test"
     name = {"train": "train", "validation": "dev", "test": test if held_out == "test" else "dev"}
     records = regions.load(root, split=name[split], skip_bad=skip_bad).records
@@ -183,7 +176,7 @@ def load_pairs(
 
 
 def open(description: Mapping[str, Any], split: str = "test") -> Split:
-    """Opens one split of the data that a description names.
+    """Opens one `Split` of the data that a description names.
 
     ```python
     zoo.data.open({"loader": "cub", "root": "CUB_200_2011", "image_size": 224}, "train")
@@ -192,13 +185,11 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
     Args:
         description: a dict of JSON values: `loader`, one of `LOADERS`, and its options. Every
             loader takes `held_out`, the split that `"test"` means (`"val"` to choose settings),
-            and `skip_bad`; loaders of pictures take `image_size`, `resize` and `crop_fraction`, see
-            `pictures`. With `semantics`, `{"variant": "cider", "splits": ["train"]}`, the records
-            of these splits know what their captions have in common.
+            and `skip_bad`, which leaves out what is bad; loaders of pictures take `image_size`,
+            `resize`, the `mode` of `zoo.data.images.resize`, and `crop_fraction`. With `semantics`,
+            `{"variant": "cider", "splits": ["train"]}`, the records of these splits know what
+            their captions have in common.
         split: `"train"`, `"validation"` or `"test"`.
-
-    Returns:
-        A `Split`.
 
     Raises:
         ValueError: if `split` is unknown.
@@ -225,6 +216,8 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
     except TypeError as error:
         said = f"data of loader {name!r}: {error}; its options are {', '.join(known)}"
         raise InputError(said) from error
+    if options.get("root") is not None:
+        options["root"] = Path(options["root"]).expanduser()
     opened = load(split, **options)
     if split in meaning.get("splits", ()):
         found = semantics(opened.records, meaning["variant"])

@@ -30,19 +30,14 @@ _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answers:
-    """A model's answers to the queries of one direction, those that have a match.
+    """A model's answers to the Q queries of one direction that have a match: `QueryScores`, the rank
+    `(Q,)` of each query's best match, 1 = first, ties against the model, the logarithm `(Q,)` of
+    the queries' uncertainty or None, and the size of the gallery.
 
     ```python
     encoded = zoo.evaluation.encode(model, split.records, split.source)
-    answers = zoo.evaluation.Answers.of(encoded, model.similarity, "t2i")
-    answers.correct.mean()  # Recall@1
+    zoo.evaluation.Answers.of(encoded, model.similarity, "t2i").correct.mean()  # Recall@1
     ```
-
-    Attributes:
-        scores: their `QueryScores` over the gallery.
-        ranks: `(Q,)`, of each query's best match, 1 = first; ties count against the model.
-        uncertainty: `(Q,)`, logarithm of the queries' measure, or None for points.
-        num_items: of the gallery.
     """
 
     scores: QueryScores
@@ -60,18 +55,9 @@ class Answers:
         seed: int = 0,
         copies: float | None = None,
     ) -> "Answers":
-        """The answers of an encoded split.
-
-        Args:
-            encoded: an `EncodedSplit`.
-            similarity: the layer or function to rank by.
-            direction: `"i2t"` or `"t2i"`.
-            most, seed: take so many queries at most, drawn at random.
-            copies: of `zoo.confidence.agreement`; a calibration knows its own.
-
-        Raises:
-            ValueError: if no query has a match, or a similarity is not finite.
-        """
+        """The answers of an encoded split, of `most` queries at most, drawn at random; `copies` is
+        of `zoo.confidence.agreement`. Raises ValueError if no query has a match, or a similarity is
+        not finite."""
         records = encoded.records
         # Of a few queries only their own rows are computed.
         pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
@@ -128,7 +114,7 @@ class Answers:
 
 def fitted(answers: Answers) -> Confidence:
     """A `Confidence` of some queries, with their uncertainty where they have one. Raises ValueError
-    if nothing can be learnt: too few queries, hardly one right or wrong."""
+    if too few queries, hardly one right or wrong, teach nothing."""
     penalty = max(0.01, SHRINKAGE / len(answers))  # 0.01 is the least of `fit` too
     return Confidence.fit(answers.scores, answers.correct, answers.uncertainty, penalty=penalty)
 
@@ -151,9 +137,8 @@ def said_of(confidence: Confidence, answers: Answers) -> np.ndarray:
 
 
 def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
-    """What a calibration is worth on `Answers` of its gallery, with its own `copies`: a dict of
-    JSON values, shares in [0, 1]: `worth`, `nauc_of` each signal alone, and what `smallest_k`
-    promises and keeps, None where it can promise nothing."""
+    """What a calibration is worth on `Answers` of its gallery, in shares: `worth`, `nauc_of` each
+    signal alone, and what `smallest_k` promises and keeps, or None."""
     probability = said_of(confidence, answers)
     result = {
         "calibration_queries": confidence.num_queries,
@@ -172,8 +157,8 @@ def measure(confidence: Confidence, answers: Answers) -> dict[str, Any]:
 
 
 def worth(probability: np.ndarray, correct: np.ndarray) -> dict[str, Any]:
-    """What probabilities are worth, of queries whose truth is known: `confidence_quality`, `said`,
-    the mean probability, `right`, `nauc_interval`, 95 % of it, and by it the `verdict`."""
+    """What probabilities are worth: `confidence_quality`, `said`, the mean probability, `right`,
+    `nauc_interval`, 95 % of it, and by it the `verdict`."""
     gain = bootstrap(abstention_auc, probability, correct, resamples=RESAMPLES)
     return {
         "queries": len(correct),
@@ -202,16 +187,13 @@ def calibrate_run(
 
     Args:
         folder: the `RunFolder`, for the file of the probes.
-        model: the `DualEncoder`.
+        model, train, seed, whole: as of `make_probes`.
         validation, test: the `zoo.data.Split`s. The probes are pairs of the validation split.
         encoded: the `EncodedSplit` of the test split.
-        train: that of training; without it the probes decline no strange vector.
-        seed: of the queries that are drawn.
-        whole: the model with its frozen backbones, where `model` reads stored vectors.
 
     Returns:
-        A dict by direction: `measure` of the test split, with `declined_as_unknown`, the share of
-        queries that the model is said not to know; or `why_not`, a sentence.
+        By direction how good the probabilities are on the test split, with `declined_as_unknown`,
+        the share of queries that the model is said not to know; or `why_not`, a sentence.
     """
     folder.written.remove([folder.probes_path.name])  # of an attempt that was stopped
     folder.written.claim(folder.probes_path.name)
@@ -265,7 +247,7 @@ def calibrated(
     seed: int = 0,
 ) -> Confidence:
     """The `Confidence` of one direction on the gallery of an encoded split, by a model's
-    `zoo.confidence.Probes`. `zoo.confidence.calibrate_on` says what is raised."""
+    `zoo.confidence.Probes`; raises as `zoo.confidence.calibrate_on`."""
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
     return probes.calibrate(gallery_of(items, similarity, side), direction, seed=seed)

@@ -78,10 +78,9 @@ def learn_fits(
     hubs: bool = True,
     directions: Sequence[str] = DIRECTIONS[::-1],
 ) -> dict[str, Fits]:
-    """The `zoo.confidence.Fits` of a model, by default both ways. Raises ValueError if there are
-    fewer than 60 photos, or they have one caption each: nothing then says what else fits.
-    `labelled` teaches short questions beside the captions' words; `hubs`: of corrected scores too,
-    where that pays."""
+    """The `zoo.confidence.Fits` of a model, by default both ways; `hubs`: of corrected scores too,
+    where that pays. Raises ValueError if there are fewer than 60 photos, or they have one caption
+    each: nothing then says what else fits."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)
     if count < LEAST or (np.median(captions) < 2 and captioned.relevance is None):
@@ -167,8 +166,7 @@ class Learner:
         self.hubs, self.shifts = None, 0.0
 
     def correct(self):
-        """Corrects the scores for hubs by the probes' questions; whether more find their own first.
-        Questions of a photo do not count for its own items."""
+        """Corrects the scores for hubs by the probes' questions; whether more find their own."""
         space, score = space_of(self.items, self.captioned.similarity), None
         if space is not None:
             score = self.captioned.similarity.scorer()
@@ -186,11 +184,9 @@ class Learner:
         return Gain.of(self._finds_own(), before).pays
 
     def _finds_own(self):
-        """Whether each question's first item is its own, `(Q,)`."""
         return self.own[np.arange(len(self.own)), self.scores.argmax(axis=1)]
 
     def _bank(self):
-        """The questions that travel with the model, with the `photo` of each."""
         captioned, is_t2i = self.captioned, self.direction == "t2i"
         every = captioned.captions if is_t2i else captioned.images
         photo = captioned.owners if is_t2i else np.arange(length(captioned.images))
@@ -253,8 +249,7 @@ class Learner:
         return Strangers(score.astype(np.float32), item, fit.astype(np.float32), length(reference))
 
     def opinion(self, kind, parts, columns=slice(None)):
-        """The second opinion of a kind by `(table, fit, weights)`s; without weights each counts
-        alike."""
+        """The second opinion of a kind by `(table, fit, weights)`s, or all of one weight."""
         tables = [fitting.read_by(kind, table)[:, columns] for table, *_ in parts]
         truths = [fit[:, columns] for _, fit, *_ in parts]
         weights = [
@@ -277,8 +272,7 @@ class Learner:
         return np.append(*Logistic.fit(table[:, None], truth, PENALTY, weights=weight).plain())
 
     def _pairs(self, row, among):
-        """A question's best items and a random part of the others, which counts for all of them;
-        `(items, how many each stands for)`."""
+        """A question's best items and a random part of the others, and how many each counts for."""
         order = among[np.argsort(-row[among], kind="stable")]
         tail = order[BEST:]
         drawn = self.rng.choice(tail, min(TAIL, len(tail)), replace=False)
@@ -299,9 +293,8 @@ class Learner:
         return learned, float(np.quantile(told, 1 - KEPT_GENERAL))
 
     def word_parts(self, found):
-        """What captions' words teach of short questions, `(table, fit, weights)` over all photos
-        and over half of them, and which of the questions are general words; none where the bank
-        does not know the captions' language."""
+        """What captions' words teach of short questions over all and half of the photos, and which
+        are general words; none where the bank does not know the captions' language."""
         captioned, bank = self.captioned, self.bank
         held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
         every = [stem for one in held for stem in one]
@@ -327,8 +320,7 @@ class Learner:
         return parts, is_word & (holds[:, half].mean(axis=1) >= GENERAL)
 
     def labelled_parts(self, found):
-        """What the labels teach of short questions, `(table, fit, weights)` of each gallery, a pair
-        a row."""
+        """What the labels teach of short questions, of each gallery, a pair a row."""
         parts = []
         for one in self.labelled:
             rows, asked, near = self.gallery_of(one)
@@ -339,8 +331,7 @@ class Learner:
         return parts
 
     def _short_table(self, found, rows, chosen, texts, embeddings, near):
-        """`opinion_features` of short questions over a gallery's scores `(Q, N)`, of the chosen
-        items `(Q, k)` or all."""
+        """`opinion_features` over scores `(Q, N)`, of the chosen items `(Q, k)` or all."""
         if chosen is None:
             chosen = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
         shown = np.take_along_axis(rows, chosen, axis=1)
@@ -373,9 +364,8 @@ class Learner:
         return [one for one in draws if one is not None]
 
     def _asked(self, found, inside):
-        """A `_Draw` of the questions about some photos, asked over themselves, with the other
-        photos as probes; of some questions what fits is taken out. None where this teaches
-        nothing."""
+        """A `_Draw` of the questions about some photos, asked over themselves, with the others as
+        probes; of some what fits is taken out. None where this teaches nothing."""
         is_inside = np.isin(np.arange(length(self.captioned.images)), inside)
         chosen = np.flatnonzero(is_inside[self.photo_of_item])
         own = np.flatnonzero(~is_inside[self.photo_of_item])
@@ -417,15 +407,14 @@ class Learner:
         return "images" if self.direction == "t2i" else "captions"
 
     def _sizes(self):
-        """Numbers of photos of the galleries."""
         count = length(self.captioned.images)
         sizes = [size for size in SIZES if size <= count]
         return sizes if len(sizes) > 1 else [*sizes, count]
 
 
 class _Draw(NamedTuple):
-    """Questions asked over a gallery: what the second opinion reads, P by the scores alone, what
-    fits, and of which questions nothing was taken out."""
+    """Questions over a gallery: what the second opinion reads, P by the scores alone, what fits,
+    and of which nothing was taken out."""
 
     photos: int
     items: int
@@ -444,6 +433,5 @@ def _nearest(items, among):
 
 
 def with_fits(probes: Probes, found: dict[str, Fits], bank: Bank | None = None) -> Probes:
-    """Probes that say what else fits, with the bank that it was learnt with; those of classes stay
-    as they are."""
+    """Probes, unless of classes, that say what else fits, with the bank that it was learnt with."""
     return probes if probes.by_class else dataclasses.replace(probes, fits=found, bank=bank)

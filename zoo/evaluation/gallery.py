@@ -51,7 +51,7 @@ MOST_ITEMS = 5000  # that are looked at
 
 class Gain(NamedTuple):
     """The shares of questions that find their own item first, hubs corrected and not, and whether
-    that is more by a one-sided paired test at `LEVEL_OF_GAIN`."""
+    that is more by a paired test at `LEVEL_OF_GAIN`."""
 
     corrected: float
     without: float
@@ -78,7 +78,7 @@ class Gain(NamedTuple):
 
 def hub_gain(items, similarity, side, probes, seed=0):
     """The `Gain` of correcting hubs in a gallery, or a sample of it, by half of the probes; None
-    where nothing can be corrected or tested. Its own questions do not count for an item."""
+    where nothing can be corrected or tested."""
     items = thinned(as_arrays(items), MOST_ITEMS)
     space = space_of(items, similarity)
     bank = probes.questions(side)

@@ -18,8 +18,8 @@ TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 
 def known_queries(model, train, held_out, seed=0, whole=None):
-    """What is usual of queries, images and captions. Returns a dict from `"i2t"` and `"t2i"` to
-    `zoo.confidence.KnownQueries`; a direction with fewer than 99 held-out queries is left out."""
+    """What is usual of queries, `zoo.confidence.KnownQueries` by direction, but for one with fewer
+    than 99 held-out queries."""
     rng = np.random.default_rng(seed)
     spelled = spells_words(model)
     images = _some(rng, train.records.num_images, MOST["images"])
@@ -90,8 +90,7 @@ def known_texts(encode, tokenizer, captions, held_out, seed=0, most=TEXTS):
 
 
 def query_facts(model, embeddings, texts=None):
-    """What `KnownQueries` asks of queries: `known.declined(**query_facts(model, asked, texts))`.
-    Texts are those of the captions, None of pictures."""
+    """What `KnownQueries.declined` asks of queries; texts are of captions, None of pictures."""
     words = unknown = None
     if texts is not None and model.tokenizer is not None:
         words, unknown = unknown_words(model.tokenizer, texts)

@@ -154,8 +154,7 @@ SAID = {
 
 
 def verdict(found):
-    """Whether one may decline by the confidence of one direction, `found` as of `sentence`: a
-    sentence, to stand behind its name and a colon."""
+    """Whether one may decline by the confidence of one direction: a sentence behind a colon."""
     if "why_not" in found:
         return f"no confidence: {found['why_not']}."
     if found["nauc"] is None or np.isnan(found["nauc"]):
@@ -166,14 +165,12 @@ def verdict(found):
 
 
 def sentence(direction, found):
-    """One line about the confidence of one direction, of its part of metrics.json, see
-    `zoo.evaluation.calibrate_run`."""
+    """One line about the confidence of one direction, by its part of metrics.json."""
     if "why_not" in found:
         return f"{direction}: confidence was not calibrated: {found['why_not']}"
-    names = {"uncertainty": "uncertainty", "best_score": "best score"}
-    names["best_minus_mean"] = "best score − mean"
+    names = {"best_score": "best score", "best_minus_mean": "best score − mean"}
     alone = ", ".join(
-        f"{names[name]} alone {_nauc(value)}" for name, value in found["nauc_of"].items()
+        f"{names.get(name, name)} alone {_nauc(value)}" for name, value in found["nauc_of"].items()
     )
     return (
         f"{direction}: confidence nAUC {_nauc(found['nauc'])} ({alone}), "

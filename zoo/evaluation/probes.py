@@ -38,20 +38,17 @@ def make_probes(
     captions: int = MOST,
     whole: DualEncoder | None = None,
 ) -> Probes:
-    """The `zoo.confidence.Probes` of a model.
+    """The `zoo.confidence.Probes` of a model. Raises ValueError if nothing matches, or embeddings
+    are token sequences.
 
     Args:
         model: the `DualEncoder`.
         held_out: an `EncodedSplit` that training has not seen.
-        train: the `Split` of training, for what is known; None leaves that out.
+        train: the `Split` of training; without it the probes decline no strange vector.
         seed: of what is drawn.
-        images, captions: how many at most. Captions are drawn of the chosen images first, so that
-            both of a pair are there. Where an image is its own label, three fifths of the captions
-            are those of whole images, see `Probes.whole`.
+        images, captions: how many at most, of one image where that can be. Where an image is its
+            own label, three fifths of the captions are those of whole images, see `Probes.whole`.
         whole: the model with its frozen backbones, where `model` reads stored vectors.
-
-    Raises:
-        ValueError: if nothing matches, or embeddings are token sequences.
     """
     if "tokens" in held_out.images or "tokens" in held_out.captions:
         raise ValueError("embeddings are token sequences; probes are vectors, as an index holds")
@@ -85,7 +82,7 @@ def make_probes(
 
 
 def whole_images(caption_image, images, captions, rng):
-    """Some of the images, whose captions are no more than so many together; None if hardly any."""
+    """Some images with no more than so many captions together; None if hardly any."""
     counts = np.bincount(caption_image, minlength=int(images.max()) + 1)
     drawn = rng.permutation(images[counts[images] > 0])
     drawn = drawn[np.cumsum(counts[drawn]) <= captions]
@@ -124,19 +121,15 @@ def probes_of_captioned(
     probes = zoo.evaluation.probes_of_captioned(model, photos, captions, owners)
     ```
 
+    They have `fits` where there are 60 photos with several captions in English. Of more than 1,000
+    photos or 2,000 captions they are those of a part of the photos.
+
     Args:
-        model: a `DualEncoder` that reads pictures and texts.
+        model: a `DualEncoder` that reads pictures and texts, else an InputError.
         photos, captions: N, what `Tower.of_files` takes, and M strings.
         owners: `(M,)`, the row of each caption's photo.
         source: what they are, in words.
         towers: of the model, by side; None makes them.
-
-    Returns:
-        Probes with `fits` where there are 60 photos with several captions in English. Of more than
-        1,000 photos or 2,000 captions those of a part of the photos.
-
-    Raises:
-        InputError: if a photo cannot be read, or the model reads no pictures or no texts.
     """
     towers = towers or {side: Tower(model, side) for side in ("images", "captions")}
     towers["images"].expect("pictures")
@@ -173,16 +166,9 @@ def probes_of_captioned(
 
 
 def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes | None:
-    """Probes of a model by the photos that come with the package. An answer says that they are
-    general, and its interval is as wide as was measured between photos of different sources.
-
-    Args:
-        model, towers: of `probes_of_captioned`.
-
-    Returns:
-        None where the model reads no pictures or no texts, or half of the captions' words are
-        unknown to it.
-    """
+    """As `probes_of_captioned`, by the photos of the package. An answer says that they are general,
+    and its interval is as wide as was measured between photos of different sources. None where the
+    model reads no pictures or no texts, or half of the captions' words are unknown to it."""
     towers = towers or {side: Tower(model, side) for side in ("images", "captions")}
     if (towers["images"].reads, towers["captions"].reads) != ("pictures", "texts"):
         return None
@@ -203,8 +189,7 @@ def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes
 
 
 def with_own(model, found, before, towers=None):
-    """Probes by a user's captioned photos. Raises InputError if a photo cannot be read, or the
-    model reads no pictures or no texts."""
+    """Probes by a user's captioned photos, beside those that were there, or in their place."""
     given = model, found.photos, found.captions, found.caption_image, "your own photos", towers
     own = probes_of_captioned(*given)
     if before is None:
@@ -223,7 +208,7 @@ def with_own(model, found, before, towers=None):
 
 
 def bank_of_training(model: DualEncoder, train: Split | None, seed: int = 0) -> Bank | None:
-    """The `Bank` of photos of training with texts, or of a random part; None of hardly any."""
+    """The `Bank` of photos of training, or of a random part; None of hardly any."""
     if train is None or train.records.num_images <= NEAREST:
         return None
     records = train.records

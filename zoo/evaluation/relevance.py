@@ -27,11 +27,9 @@ def oracle() -> dict[str, dict[str, float]]:
 
 
 def relevance(sentences, rows, owners, num_images, scores=None, scale=None):
-    """How likely each image fits each question, `(Q, N)`: a logistic regression, fitted to people's
-    judgments, of the greatest, second and mean cosine of the question and the image's captions, and
-    of the model's `scores` `(Q, N)`. `sentences` are vectors of all captions, then of questions
-    that are none; `rows` `(Q,)` of them are asked; `owners` are the captions' images; `scale` the
-    means of scores over strangers and own pairs."""
+    """How likely each image fits each question, `(Q, N)`, by its captions' cosines with it and the
+    model's `scores`. `sentences` are vectors of all captions, then of questions that are none;
+    `rows` `(Q,)` of them are asked; `owners` are the captions' images."""
     weights = oracle()["captions" if scores is None else "captions and score"]
     has_captions = np.bincount(owners, minlength=num_images) > 0
     found = np.zeros((len(rows), num_images))
@@ -50,8 +48,8 @@ def relevance(sentences, rows, owners, num_images, scores=None, scale=None):
 
 
 def relevance_of_words(texts, held, captions, questions, scores, scale):
-    """What fits short questions, which are no image's captions. Returns `(holds, fit)`, `(Q, N)`
-    booleans and `(Q, N)` in [0, 1]."""
+    """What fits short questions, which are no captions: `(holds, fit)`, `(Q, N)` booleans and in
+    [0, 1]."""
     vectors, owners = captions
     rows = len(vectors) + np.arange(len(texts))
     told = relevance(np.concatenate([vectors, questions]), rows, owners, len(held), scores, scale)
@@ -61,8 +59,8 @@ def relevance_of_words(texts, held, captions, questions, scores, scale):
 
 
 def caption_features(sentences, rows, owners, num_images):
-    """What the oracle reads of captions, `(start, (3, q, N))` of q questions from the start-th. The
-    `COLUMNS`: the greatest, the second and the mean cosine. Arguments as of `relevance`."""
+    """What the oracle reads of captions, `(start, (3, q, N))`: of q questions from the start-th the
+    greatest, the second and the mean cosine."""
     vectors = unit(np.asarray(sentences, np.float32))
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=num_images)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo import metrics, similarities
+from zoo import metrics
 from zoo.data import batches
 from zoo.data.loaders.own_pairs import captioned_folder
 from zoo.data.records import Records
@@ -29,20 +29,14 @@ _MEASURES = {
 
 @dataclass(frozen=True)
 class EncodedSplit:
-    """A split of a data set, encoded by a model.
+    """A split of a data set, encoded by a model: dicts of arrays of the N images and the M captions
+    of its `Records`, their uncertainties `(N,)` and `(M,)`, or None for points, and the measure's
+    name with its unit and for `zoo.embeddings.uncertainty`.
 
     ```python
     encoded = zoo.evaluation.encode(model, split.records, split.source)
     zoo.metrics.evaluate_retrieval(encoded.pairs(model.similarity), encoded.relevance)
     ```
-
-    Attributes:
-        records: the `Records` of N images and M captions.
-        images, captions: their embeddings, dicts of arrays.
-        image_uncertainty, caption_uncertainty: `(N,)` and `(M,)`, or None for points; one side may
-            have it alone.
-        measure: name of the uncertainty with its unit, for figures.
-        measure_name: its name for `zoo.embeddings.uncertainty`.
     """
 
     records: object
@@ -64,7 +58,7 @@ class EncodedSplit:
 
     def kept_pairs(self, similarity: Callable) -> Any:
         """`pairs`, computed and kept where they fit into memory; those of the first similarity stay
-        for whoever asks next: retrieval and confidence read the same ones."""
+        for the next: retrieval and confidence read the same ones."""
         if not self._kept:
             self._kept.append((similarity, self.pairs(similarity).kept()))
         first, pairs = self._kept[0]
@@ -73,13 +67,7 @@ class EncodedSplit:
 
 def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 64) -> EncodedSplit:
     """Encodes a split: `source` are its pictures or features, see `zoo.data.sources`; of captions
-    four times `batch_size` at once.
-
-    ```python
-    split = encode(model, records, Pictures(records, 64, cache=False))
-    results = evaluate(model, split, ("own",))
-    ```
-    """
+    four times `batch_size` at once."""
     pixels = batches.image_batches(records, source, batch_size).map(lambda batch: batch["images"])
     ids = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
     images = model.tower("images").of_arrays(pixels)
@@ -109,17 +97,11 @@ def evaluate(
 
     Returns:
         A dict of JSON values: `retrieval` by `zoo.similarities.name_of`, `chance`, of Gaussians
-        `mean_log_sigma`, over items and dimensions, and for a model with uncertainties, on ten
-        images and captions or more, `uncertainty` with, for each direction,
-        `recall_by_uncertainty` (ten bins, R@1), its Spearman's ρ over the bins, and `aurc`,
-        `oracle_aurc`, `random_aurc` of 1 − R@1.
+        `mean_log_sigma`, and for a model with uncertainties, on ten images and captions or more,
+        `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins, R@1), its
+        Spearman's ρ over the bins, and `risk_coverage` of 1 − R@1.
     """
-    rankings = [model.similarity if n == "own" else similarities.get(n, model) for n in names]
-    pairs = {}
-    for similarity in rankings:
-        name = similarities.name_of(similarity)
-        if name not in pairs:
-            pairs[name] = split.kept_pairs(similarity)
+    pairs = {name: split.kept_pairs(one) for name, one in rankings(model, names).items()}
     results = {
         "retrieval": {
             name: metrics.evaluate_retrieval(pair, split.relevance, ks)
@@ -172,16 +154,14 @@ def evaluate_folder(
     ```
 
     Args:
-        model: a `DualEncoder`, or what `zoo.from_preset` takes.
-        folder, images: see `zoo.data.captioned_folder`.
+        model: a `DualEncoder`, or what `zoo.from_preset` takes, that reads pictures and texts; else
+            an InputError.
+        folder, images: see `zoo.data.captioned_folder`, as for what is raised.
         similarity: a layer; None takes the model's own.
         progress: whether to draw bars.
 
     Returns:
         As `zoo.metrics.evaluate_retrieval`, and `"recognised"`, one line on the folder.
-
-    Raises:
-        InputError: if model or folder cannot be read, or the model reads no pictures or texts.
     """
     towers = {side: Tower(model, side) for side in ("images", "captions")}
     towers["images"].expect("pictures")
@@ -210,32 +190,29 @@ def measure(
     """Retrieval, the quality of uncertainties, and comparisons with the split's known truth.
 
     Args:
-        model: a `DualEncoder` with a tokenizer.
-        split: a `zoo.data.Split`.
+        model, split: a `DualEncoder` with a tokenizer, and a `zoo.data.Split`.
         similarities: test-time similarities, see `evaluate`.
         annotations_dir: the files of ECCV Caption, for COCO's 1K, 5K, CxC and ECCV metrics.
         instances: with these COCO's instances of the test images, for PMRP; None leaves it out.
 
     Returns:
-        `(results, EncodedSplit)`; results are JSON values, those of `evaluate` with `split`, its
-        summary, and where they can be measured `asp`, `coco`, `true_matches`, under
-        `by_similarity` by each other one too, and `ambiguity_spearman`. Of 5,000 images without
-        classes `first_1k` is the retrieval of the first 1,000, as VSE++'s code validates.
+        `(results, EncodedSplit)`; results are those of `evaluate` with `split`, its summary, and
+        where they can be measured `asp`, `coco`, `true_matches`, under `by_similarity` by each
+        other one too, and `ambiguity_spearman`. Of 5,000 images without classes `first_1k` is the
+        retrieval of the first 1,000, as VSE++'s code validates.
     """
     records = split.records
     encoded = encode(model, records, split.source)
     results = evaluate(model, encoded, similarities)
     results["split"] = records.summary()
     if records.semantics is not None or annotations_dir is not None or split.truth is not None:
-        own, *others = rankings(model, similarities)
-        results |= measure_pairs(encoded.pairs(own).kept(), split, annotations_dir, instances)
-        if others:
-            results["by_similarity"] = {
-                name_of(other): measure_pairs(
-                    encoded.pairs(other).kept(), split, annotations_dir, instances
-                )
-                for other in others
-            }
+        found = {
+            name: measure_pairs(encoded.pairs(one).kept(), split, annotations_dir, instances)
+            for name, one in rankings(model, ("own", *similarities)).items()
+        }
+        results |= found.pop(name_of(model.similarity))
+        if found:
+            results["by_similarity"] = found
     if records.num_images >= MANY and records.class_names is None:
         results["first_1k"] = first_images(encoded.kept_pairs(model.similarity), records, FIRST)
     if split.true_matches is not None and encoded.caption_uncertainty is not None:
@@ -252,18 +229,17 @@ def first_images(pairs, records, count):
     return metrics.evaluate_retrieval(chosen, relevance)
 
 
-def rankings(model: DualEncoder, names: Sequence[str]) -> list[Any]:
-    """The model's own similarity and then those of the names that are others, each once."""
-    found = {name_of(model.similarity): model.similarity}
+def rankings(model: DualEncoder, names: Sequence[str]) -> dict[str, Any]:
+    """The similarities of some names, `"own"` for the model's, each once by its `name_of`."""
+    found = {}
     for name in names:
         similarity = model.similarity if name == "own" else get(name, model)
         found.setdefault(name_of(similarity), similarity)
-    return list(found.values())
+    return found
 
 
 def measure_pairs(pairs, split, annotations_dir=None, instances=None):
-    """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth. Pairs
-    are `(images, captions)`, a matrix or a `PairwiseSimilarity`; the others as of `measure`."""
+    """What needs the similarities alone: ASP, COCO's benchmarks, and retrieval by the truth."""
     records, results, semantic = split.records, {}, None
     if records.semantics is not None:
         semantic = records.semantics.matrix()

@@ -22,17 +22,9 @@ def open_run(
     split: str = "test",
     held_out: str | None = None,
 ) -> tuple[DualEncoder, Split]:
-    """The model of a run, or of a preset, and the split that it was evaluated on.
-
-    Args:
-        name: a run folder, or a name out of `zoo.list_presets()`.
-        data_dir: where the run's data set is now, if it has moved.
-        split: `"train"`, `"validation"` or `"test"`.
-        held_out: what `"test"` means, if other than in the run, see `zoo.data.open`.
-
-    Raises:
-        InputError: if there is no such run, it has no model yet, or its data are absent.
-    """
+    """The model of a run, or of a preset, and the split that it was evaluated on, or another of its
+    data, which may have moved. `held_out` is what `"test"` means, if other than in the run. Raises
+    InputError if there is no such run, it has no model yet, or its data are absent."""
     data = data_of(name)
     if data_dir is not None:
         data = {**data, "root": str(data_dir)}
@@ -59,8 +51,8 @@ def data_of(name: str | os.PathLike) -> dict[str, Any]:
 
 
 def probes_of(name: str | os.PathLike) -> Probes | None:
-    """The held-out pairs that come with a run, a preset or a folder that holds a model, if any; a
-    `.keras` file has none. Raises InputError if their file is damaged."""
+    """The held-out pairs of a run, a preset or a folder that holds a model, if any; a `.keras` file
+    has none. Raises InputError if their file is damaged."""
     folder = preset_folder(name)
     if folder is not None and (folder / POINTS_FILE).is_file():
         return Probes.load(RunFolder(whole_of(folder / POINTS_FILE)).probes_path).of_points()
@@ -74,19 +66,9 @@ def ensemble(
     annotations_dir: str | os.PathLike | None = None,
     instances: Any = None,
 ) -> dict[str, Any]:
-    """Evaluates the mean similarity of several runs.
-
-    Args:
-        folders: of finished runs, whose images and captions the split has.
-        split: a `zoo.data.Split`.
-        annotations_dir, instances: see `zoo.evaluation.measure`.
-
-    Returns:
-        The results, as metrics.json has them: under `"retrieval"` each run by its folder, and
-        `"ensemble"`.
-
-    Raises:
-        InputError: if a folder holds no run with a model.
+    """Evaluates the mean similarity of finished runs on a `zoo.data.Split`. Returns the results as
+    `measure` does, under `"retrieval"` each run by its folder, and `"ensemble"`. Raises InputError
+    if a folder holds no run with a model.
 
     Reference: DivE (Kim et al., CVPR 2023), section 4.3: two seeds.
     """

@@ -17,9 +17,8 @@ SIDES = ("images", "captions")
 def encode_sets(
     model: DualEncoder, records: Records, source: Any, batch_size: int = 64
 ) -> dict[str, dict[str, np.ndarray]]:
-    """The sets of a split, by a `DualEncoder` of `dive` or `pvse`, with the attention of each
-    element: `{"images", "captions"}`, each a dict of arrays: `"elements"`, `"slots"`, `"attention"`
-    and for regions and words `"mask"`, see `zoo.encoders.with_attention`."""
+    """The sets of a split, by a `DualEncoder` of `dive` or `pvse`: `{"images", "captions"}`, each a
+    dict of arrays, see `zoo.encoders.with_attention`."""
     pictures = batches.image_batches(records, source, batch_size).map(lambda b: b["images"])
     words = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
     towers = [encoders.with_attention(t) for t in (model.image_encoder, model.caption_encoder)]
@@ -31,11 +30,7 @@ def encode_sets(
 
 
 def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dict[str, Any]:
-    """Measures of the sets of a split.
-
-    Args:
-        sets: of `encode_sets`.
-        similarity: a layer of `zoo.similarities` for sets.
+    """Measures of the sets of `encode_sets`, by a similarity of sets.
 
     Returns:
         A dict with, for `"images"` and for `"captions"`:
@@ -93,8 +88,8 @@ def attention_divergence(attention, mask=None):
 
 
 def element_usage(elements, others, labels, other_labels):
-    """The share of matches to which each element is the nearest of its set, K shares. Sets are
-    `(items, K, dim)` and `(others, L, dim)` of unit elements; equal labels match."""
+    """The share of matches to which each element of sets `(items, K, dim)` is the nearest of its
+    set, K shares; equal labels match."""
     won = np.zeros(elements.shape[1])
     for label in np.unique(labels):
         own, match = elements[labels == label], others[other_labels == label]

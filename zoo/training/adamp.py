@@ -28,18 +28,13 @@ class AdamP(keras.optimizers.Optimizer):
     `delta / √size`. Its step then loses its radial part, and `wd_ratio` scales its weight decay.
 
     Args:
-        learning_rate: a float, a schedule or a callable.
-        beta_1, beta_2: decay rates of the averages of the gradient and of its square.
-        epsilon: added to the root of the second average, and to norms.
+        learning_rate, beta_1, beta_2, epsilon, weight_decay, **kwargs: as of
+            `keras.optimizers.AdamW`; the decay is decoupled.
         delta: the bound on the cosine, before the division by √size; 0 is AdamW.
         wd_ratio: factor on the weight decay of weights that were projected.
         nesterov: whether the step looks ahead as Nesterov's does.
-        weight_decay: decoupled: a step takes `learning_rate · weight_decay` of a weight.
-        **kwargs: the other arguments of `keras.optimizers.Optimizer`.
 
-    Reference: Heo et al., "AdamP", ICLR 2021; official code, version 0.3.0. Output channels are
-        the last axis in Keras and the first one in PyTorch, words the first in both; those of an
-        attention's queries, keys and values are two axes in Keras, heads and their channels.
+    Reference: Heo et al., "AdamP", ICLR 2021; official code, version 0.3.0.
     """
 
     def __init__(
@@ -134,15 +129,8 @@ class AdamP(keras.optimizers.Optimizer):
         """Does nothing: the decay depends on the projection, so `update_step` applies it."""
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "wd_ratio": self.wd_ratio,
-            "nesterov": self.nesterov,
-        }
+        names = ("beta_1", "beta_2", "epsilon", "delta", "wd_ratio", "nesterov")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 def _channel_axes(variable):

@@ -21,17 +21,10 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
     model.fit(x, y, epochs=3, verbose=0, callbacks=[average])
     ```
 
-    After every epoch from `start_epoch` on the trainable weights enter an equal mean. When `fit`
-    ends, the model receives it, and its BatchNorm statistics are estimated again. Use one
-    callback for one `fit`; `Resume(..., stateful_callbacks={"swa": swa})` keeps the averages.
-
-    Args:
-        start_epoch: the first epoch that counts, from 0 as in `fit`.
-        batches: what to estimate BatchNorm statistics on: an iterable of model inputs, or a
-            function that returns one. Needed only if BatchNorm layers train.
-
-    Raises:
-        ValueError: when `fit` begins, if such layers train and there are no batches.
+    When `fit` ends, the model receives the equal mean of its trainable weights after every epoch
+    from `start_epoch` (0 is the first) on, and BatchNorm statistics are estimated again, on
+    `batches`: an iterable of model inputs, or a function that returns one (ValueError without one,
+    if such layers train). `Resume(..., stateful_callbacks={"swa": swa})` keeps the averages.
 
     Reference: Izmailov et al., UAI 2018; PCME++ (Chun, ICLR 2024), section 3.1.
     """
@@ -72,11 +65,9 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
             estimate_batch_normalization(self.model, batches)
 
     def get_state(self) -> dict[str, Any]:
-        """The averages and how many epochs they hold, for `Resume`."""
         return {"count": np.array(self.count), **{str(i): a for i, a in enumerate(self.averages)}}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Takes over what `get_state` returned in an earlier process."""
         self.count = int(state["count"])
         self.averages = [np.array(state[str(i)]) for i in range(len(state) - 1)]
 
@@ -91,8 +82,7 @@ def training_batch_normalizations(model):
 
 
 def estimate_batch_normalization(model, batches):
-    """Replaces BatchNorm's moving statistics by their mean over finite batches, each called with
-    `training=True` and of equal weight. Raises ValueError if there are no batches."""
+    """Replaces BatchNorm's moving statistics by their mean over batches, of equal weight each."""
     layers = training_batch_normalizations(model)
     if not layers:
         return

@@ -20,8 +20,7 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """In here a `ValueError` becomes an `InputError` of one line; its traceback goes into
-    `traceback.txt` of the run's folder."""
+    """In here a `ValueError` becomes an `InputError` of one line; its traceback goes to a file."""
     try:
         yield
     except InputError:
@@ -41,8 +40,7 @@ def sentence(error: ValueError) -> str:
 
 
 def check_rankings(model: Any, names: Sequence[str]) -> None:
-    """Raises InputError, before hours of training, for a similarity by name that cannot rank a
-    model's embeddings."""
+    """Raises InputError, before hours of training, for a similarity that cannot rank them."""
     encoders = (model.image_encoder, model.caption_encoder)
     embeddings = [_zeros(encoder.output) for encoder in encoders]
     for name in names:
@@ -58,17 +56,12 @@ def check_rankings(model: Any, names: Sequence[str]) -> None:
 
 
 class FiniteCheck(keras.callbacks.Callback):
-    """Raises InputError at the first step whose loss is NaN or infinite, with the last checkpoint.
+    """Raises InputError at the first step whose loss is NaN or infinite, with the last checkpoint
+    of a `Resume`, by the number of steps of an epoch.
 
     ```python
     model.fit(batches, callbacks=[zoo.training.FiniteCheck(zoo.training.Resume("checkpoints"))])
     ```
-
-    A step that mixed_float16 skips, since a gradient overflowed, has a finite loss.
-
-    Args:
-        resume: the `Resume` of the phase; its checkpoints hold finite weights.
-        steps: batches of an epoch.
     """
 
     def __init__(self, resume: Any, steps: int = 1):

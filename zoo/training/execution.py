@@ -16,15 +16,12 @@ from zoo.layers.compat import all_layers, clip_after_the_sum, replace_moments
 
 @dataclass(frozen=True)
 class Execution:
-    """What `fit_phase` needs to know beside the model and its batches.
+    """On which replicas to train, by a name of `zoo.training.strategy`, and whether by XLA: `"on"`,
+    `"off"`, or `"auto"`, on one GPU, as Keras does.
 
     ```python
     zoo.training.Execution(strategy="one").is_chief  # True
     ```
-
-    Args:
-        strategy: a name of `zoo.training.strategy`.
-        jit_compile: `"on"`, `"off"`, or `"auto"`, which compiles by XLA on one GPU, as Keras does.
     """
 
     strategy: str = "one"
@@ -33,11 +30,7 @@ class Execution:
     @classmethod
     def of(cls, settings: Any) -> "Execution":
         """That of a `RunSettings`; with several workers to be called before anything is computed.
-
-        Raises:
-            InputError: if settings contradict each other, a device is missing, or Keras runs on
-                another backend.
-        """
+        Raises InputError if settings contradict each other or this machine and its backend."""
         if (backend := keras.backend.backend()) != "tensorflow":
             raise InputError(
                 "training needs Keras' backend tensorflow (KERAS_BACKEND, or keras.json); received "
@@ -54,7 +47,6 @@ class Execution:
 
     @property
     def devices(self) -> tf.distribute.Strategy:
-        """The `tf.distribute.Strategy`."""
         return strategy(self.strategy)
 
     @property
@@ -68,8 +60,8 @@ class Execution:
         return self.strategy != "one"
 
     def check_batch(self, size: int) -> None:
-        """Raises InputError if a global batch of `size` has no row for some replica or, on TPUs,
-        whose programs have fixed shapes, not the same number for each."""
+        """Raises InputError if a global batch has no row for some replica or, on TPUs, whose
+        programs have fixed shapes, not the same number for each."""
         replicas = self.devices.num_replicas_in_sync
         if size < replicas or (self.strategy == "tpu" and size % replicas):
             expected = "a multiple" if self.strategy == "tpu" else "at least the number"
@@ -134,8 +126,8 @@ def on_one_device(model: keras.Model) -> keras.Model:
 
 
 def in_parts(batches, count, chosen=None):
-    """Cuts every batch of a dataset of dicts along its first axis into `count` parts, which differ
-    by a row at most, and yields those in the range `chosen`."""
+    """Cuts every batch of a dataset of dicts into `count` parts, which differ by a row at most, and
+    yields those in the range `chosen`."""
     if count == 1:
         return batches
     chosen = range(count) if chosen is None else chosen
@@ -151,15 +143,9 @@ def in_parts(batches, count, chosen=None):
 def distribute(strategy: tf.distribute.Strategy, stream: Callable, start_step: int = 0) -> Any:
     """The batches of a stream spread over the replicas: the same global batches as on one device.
 
-    Args:
-        strategy: a `tf.distribute.Strategy`.
-        stream: function from the first step to a `tf.data.Dataset` of global batches. If it takes
-            `shard`, every worker asks for its `(index, count)` share alone; else it makes whole
-            batches and keeps its rows, which is needed where rows depend on others.
-        start_step: the first step.
-
-    Returns:
-        What `fit` takes: a `tf.data.Dataset`, or a distributed one.
+    `stream` is a function from the first step to a `tf.data.Dataset` of global batches. If it takes
+    `shard`, every worker asks for its `(index, count)` share alone; else it makes whole batches and
+    keeps its rows, which is needed where rows depend on others.
     """
     if strategy.num_replicas_in_sync == 1:
         return stream(start_step)
@@ -197,10 +183,7 @@ def strategy(name: str) -> tf.distribute.Strategy:
         name: `"one"`, the default device; `"mirrored"`, all GPUs of this host, or without GPUs all
             logical CPUs; `"multi_worker"`, the hosts of the variable TF_CONFIG, to be asked for
             before anything is computed; `"tpu"`, that of the variable TPU_NAME, or the local one.
-
-    Raises:
-        InputError: if there are no such devices.
-        ValueError: if the name is unknown.
+            Without such devices an InputError.
     """
     if name not in NAMES:
         raise ValueError(f"`name` must be one of {NAMES}; received {name!r}")
@@ -208,7 +191,7 @@ def strategy(name: str) -> tf.distribute.Strategy:
 
 
 def is_chief(strategy):
-    """Whether this process writes the run folder: the chief or, without one, worker 0."""
+    """Whether this process is the chief or, without one, worker 0."""
     resolver = getattr(strategy, "cluster_resolver", None)
     if resolver is None or not resolver.cluster_spec() or resolver.task_type is None:
         return True
@@ -218,9 +201,8 @@ def is_chief(strategy):
 
 
 def synchronize_batch_normalization(model: keras.Model) -> None:
-    """Makes the BatchNorm layers of a model take their statistics over all replicas, as on one
-    device. Keras' own `synchronized=True` must be given when a layer is made, which pretrained
-    networks do not, and passes over inputs with a mask (3.15.1)."""
+    """Makes a model's BatchNorm take its statistics over all replicas. Keras' `synchronized=True`
+    is given to constructors, not to a pretrained network's, and passes over masks (3.15.1)."""
     for layer in all_layers(model):
         if isinstance(layer, keras.layers.BatchNormalization):
             replace_moments(layer, _moments)

@@ -22,18 +22,12 @@ class LayerwiseRates:
     class LayerwiseLion(zoo.training.LayerwiseRates, keras.optimizers.Lion): ...
     ```
 
-    The factor scales the *learning rate* of `update_step`, and with it the decoupled weight decay,
-    as parameter groups do elsewhere; clipping by global norm stays that of one optimizer, which a
-    `keras.optimizers.MultiOptimizer` would change.
-
-    Args:
-        rates: a dict from variable paths to factors, 1 for what it does not name; or a list with
-            one for each trainable variable in order, which a built optimizer saves.
-        *args, **kwargs: those of the optimizer.
-
-    Raises:
-        ValueError: if a factor is negative; and, when the optimizer is built, if a key names no
-            variable or several, or a list has another length.
+    The factor scales the learning rate and with it the decoupled weight decay, as parameter groups
+    do elsewhere; clipping by global norm stays that of one optimizer, which a
+    `keras.optimizers.MultiOptimizer` would change. `rates` is a dict from variable paths to
+    factors, 1 for what it does not name; or a list of one for each trainable variable in order,
+    which a built optimizer saves. Raises ValueError if one is negative and, when the optimizer is
+    built, if a key names no variable or several.
     """
 
     def __init__(self, *args: Any, rates: dict[str, float] | None = None, **kwargs: Any):
@@ -79,8 +73,7 @@ class LayerwiseRates:
 
 @keras.saving.register_keras_serializable(package="halo")
 class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
-    """`keras.optimizers.AdamW` with a factor on the learning rate for each variable, see
-    `LayerwiseRates`.
+    """`keras.optimizers.AdamW` with `LayerwiseRates`.
 
     ```python
     zoo.training.LayerwiseAdamW(1e-3, rates={"image_encoder/head/kernel": 0.01})
@@ -90,8 +83,7 @@ class LayerwiseAdamW(LayerwiseRates, keras.optimizers.AdamW):
 
 @keras.saving.register_keras_serializable(package="halo")
 class LayerwiseAdamP(LayerwiseRates, AdamP):
-    """`zoo.training.AdamP` with a factor on the learning rate for each variable, see
-    `LayerwiseRates`.
+    """`zoo.training.AdamP` with `LayerwiseRates`.
 
     ```python
     rates = zoo.training.dual_encoder_rates(model)
@@ -101,20 +93,9 @@ class LayerwiseAdamP(LayerwiseRates, AdamP):
 
 
 def rates_by_depth(blocks: Sequence, decay: float = 1.0, rate: float = 1.0) -> dict[str, float]:
-    """Factors that shrink from the output to the input of an encoder: block `i` of `n` has
-    `rate · decay^(n − 1 − i)`.
-
-    Args:
-        blocks: from the input to the output, each a layer, a model, a variable or a list of such.
-            What is frozen is left out.
-        decay: factor from one block to the one below it, in (0, 1].
-        rate: factor of the last block.
-
-    Returns:
-        A dict from variable paths to factors. Join several by `|`.
-
-    Raises:
-        ValueError: if `decay` is out of range, or a variable stands in several blocks.
+    """Factors by variable paths that shrink from the output to the input of an encoder: block `i`
+    of `n`, a layer, a variable or a list of such, has `rate · decay^(n − 1 − i)`, but for what is
+    frozen. Raises ValueError if `decay` is not in (0, 1], or a variable stands in several blocks.
 
     Reference: Clark et al., ELECTRA, ICLR 2020, appendix A; PCME++ (Chun, ICLR 2024), section 3.1.
     """
@@ -142,14 +123,9 @@ def dual_encoder_rates(
     Heads and the similarity have 1, a backbone has its rate. The last block of a CLIP backbone has
     the backbone's rate, and each block below it has `layer_decay` times the rate of the next one.
 
-    Args:
-        model: a `DualEncoder` whose towers may have a part `"backbone"`.
-        image_rate, caption_rate: of the backbones.
-        layer_decay: factor from one block to the one below it.
-        decay_last_block: whether the last block has that factor once too, as the released code.
+    With `decay_last_block` the last one has that factor once too.
 
     Reference: PCME++ (Chun, ICLR 2024), section 3.1 ("for each transformer block") and table B.1.
-
     Released code differs: its last block has `layer_decay` too; it counts 12 blocks in every
         network, which is wrong for ViT-L/14.
     """
@@ -174,7 +150,7 @@ def _trainable_variables(block):
 
 
 def _after(variable):
-    """Operations made in this context wait until the variable has been updated."""
+    """What is made in this context waits until the variable has been updated."""
     if variable is None or tf.executing_eagerly() or tf.distribute.has_strategy():
         return contextlib.nullcontext()
     return tf.control_dependencies([variable.value.read_value()])

@@ -18,16 +18,12 @@ Rate = Callable[[int, int], Any]
 def cosine_decay(
     peak: float, warm_up_epochs: int | None = 0, over_epochs: int | None = None
 ) -> Rate:
-    """A cosine from a peak to 0 over a phase, after a linear warm-up.
+    """A cosine from a peak to 0 over a phase, or `over_epochs` of which a shorter phase has the
+    first, after a linear warm-up of some epochs, or of a twentieth of all steps (None).
 
     ```python
     zoo.training.cosine_decay(1e-4)(epochs=2, steps=100)(100)  # 5e-5
     ```
-
-    Args:
-        peak: the highest rate.
-        warm_up_epochs: epochs in which the rate rises from 0; None: a twentieth of all steps.
-        over_epochs: epochs after which the cosine is 0, where a shorter phase ends before.
     """
 
     def of(epochs, steps):
@@ -63,11 +59,7 @@ class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
     schedule(50)  # 5.1e-4
     ```
 
-    Args:
-        peak: the rate after the warm-up.
-        warm_up_steps: how many steps it takes; the first has `peak / warm_up_steps`. 0: none.
-        drop_steps: the steps from which on the rate is multiplied by `factor` (once more each).
-        factor: of a drop.
+    The first step has `peak / warm_up_steps`.
 
     Reference: PCME++ (Chun, ICLR 2024), section 3.1.
     """
@@ -79,11 +71,8 @@ class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
         drop_steps: Sequence[int] = (),
         factor: float = 0.1,
     ):
-        super().__init__()
-        self.peak = peak
-        self.warm_up_steps = warm_up_steps
-        self.drop_steps = list(drop_steps)
-        self.factor = factor
+        self.peak, self.warm_up_steps = peak, warm_up_steps
+        self.drop_steps, self.factor = list(drop_steps), factor
 
     def __call__(self, step: Tensor) -> Tensor:
         step = ops.cast(step, "float32")
@@ -93,12 +82,7 @@ class WarmUpThenDrops(keras.optimizers.schedules.LearningRateSchedule):
         return rate
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "peak": self.peak,
-            "warm_up_steps": self.warm_up_steps,
-            "drop_steps": self.drop_steps,
-            "factor": self.factor,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -117,13 +101,11 @@ class Phase:
         name: letters, digits and `_`; its checkpoints and rows of history have it.
         epochs: of this phase; 0 leaves it out.
         rate: the learning rate, or a function `(epochs, steps of an epoch) -> schedule`.
-        frozen: layers and models that do not train in this phase. What another phase freezes and
-            this one does not, trains.
+        frozen: layers that do not train. What another phase freezes and this one does not, trains.
         loss: in place of the model's own.
         model: what to fit in place of the run's model, with the same weights.
         splits: `(training split, validation split)` as that model reads them; default: the run's.
-        stateful_callbacks: function of the phase's stream that gives `{name: callback}`, callbacks
-            whose state is in checkpoints.
+        stateful_callbacks: function of the phase's stream that gives those of `Resume`.
         then: function without arguments to call when the phase is done.
     """
 
@@ -154,8 +136,7 @@ def fit(
         phases: in the order to fit them.
         batches: function of a training split and a seed that gives a `zoo.data.Stream`.
         optimizer: function of the model that is fitted and a learning rate.
-        seed: of the run; every phase draws batches of its own.
-        order: the names of all phases as their seeds count them; default: as they are fitted.
+        seed, order: of the run, of which every phase has its own by the order of names, as fitted.
     """
     order = order or [phase.name for phase in phases]
     frozen_in_some = _parts(part for phase in phases for part in phase.frozen)

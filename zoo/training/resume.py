@@ -29,10 +29,10 @@ KEPT = 2  # checkpoints of a phase: the disk may damage the last
 class Resume(keras.callbacks.Callback):
     """Writes the whole state of training after every epoch, and restores it.
 
-    One checkpoint is one file, `{phase}-{epoch:05d}.npz`: every variable of the model (with
-    BatchNorm statistics and the states of seed generators), every variable of the optimizer, and
-    the state of `stateful_callbacks`; the last two are kept. `keras.callbacks.BackupAndRestore`
-    leaves out the seed generators, so dropout would repeat its first epoch after a restart.
+    A checkpoint, `{phase}-{epoch:05d}.npz`, has every variable of the model (with BatchNorm
+    statistics and the states of seed generators, which `keras.callbacks.BackupAndRestore` leaves
+    out, so that dropout repeats its first epoch) and of the optimizer, and the state of
+    `stateful_callbacks`; the last two are kept.
 
     ```python
     for phase in (warm_up, fine_tuning):
@@ -48,9 +48,8 @@ class Resume(keras.callbacks.Callback):
 
     Args:
         folder: where the checkpoints lie, `RunFolder.checkpoints`.
-        phase: name of the phase, letters, digits and `_`. Each has its own checkpoints.
-        stateful_callbacks: callbacks by name with `get_state() -> dict of arrays` and
-            `set_state(dict)`, such as `StochasticWeightAveraging`.
+        phase: its name, letters, digits and `_`. Each has its own checkpoints.
+        stateful_callbacks: by name, with `get_state() -> dict of arrays` and `set_state(dict)`.
         writes: whether to write; of several workers the chief alone does.
     """
 
@@ -68,27 +67,15 @@ class Resume(keras.callbacks.Callback):
         self.writes = writes
 
     def checkpoints(self) -> list[tuple[int, Path]]:
-        """The checkpoints of this phase as `[(epoch, path)]`, the latest first."""
+        """Those of this phase as `[(epoch, path)]`, the latest first."""
         pattern = re.compile(rf"{self.phase}-(\d+)\.npz")
         matches = [(pattern.fullmatch(path.name), path) for path in self.folder.glob("*.npz")]
         return sorted(((int(match[1]), path) for match, path in matches if match), reverse=True)
 
     def restore(self, model: keras.Model) -> int:
         """Puts the model and its optimizer, built and compiled for this phase, into the state of
-        the latest checkpoint.
-
-        Returns:
-            The number of epochs of this phase that are done, 0 without a checkpoint.
-
-        Raises:
-            ValueError: if the model is not built or not compiled.
-            InputError: if the checkpoint is of another model, or none can be read.
-        """
-        if not model.built or getattr(model, "optimizer", None) is None:
-            raise ValueError(
-                "`model` must be built and compiled before its state can be restored; "
-                f"received built={model.built}, optimizer={getattr(model, 'optimizer', None)}"
-            )
+        the latest checkpoint, and returns how many of its epochs are done, 0 without one. Raises
+        InputError if the checkpoint is of another model, or none can be read."""
         for epoch, path in self.checkpoints():
             try:
                 state = _read(path)
@@ -108,8 +95,8 @@ class Resume(keras.callbacks.Callback):
         self.save(epoch + 1)
 
     def save(self, epoch: int) -> None:
-        """Writes the checkpoint after `epoch` epochs and deletes those that are too old. Weights
-        that are no numbers are not written: the epoch's last step made them."""
+        """Writes the checkpoint after `epoch` epochs and deletes those that are too old. NaN is not
+        written: the epoch's last step made it."""
         state = {f"model/{i}": to_numpy(v) for i, v in enumerate(self.model.variables)}
         optimizer = self.model.optimizer.variables
         state.update({f"optimizer/{i}": to_numpy(v) for i, v in enumerate(optimizer)})
@@ -165,7 +152,6 @@ def _check(variables, values, what):
 
 
 def to_numpy(variable):
-    """A variable's value, as an array that NumPy's archives can hold."""
     value = keras.ops.convert_to_numpy(variable)
     # NumPy's archives know no bfloat16; every bfloat16 is a float32.
     return value.astype("float32") if value.dtype.kind == "V" else value
@@ -183,19 +169,16 @@ def fit_phase(
     execution: Execution | None = None,
 ) -> None:
     """Fits a compiled model for some epochs, with a checkpoint and a row of history after each.
+    Raises InputError if the loss is no longer finite, or nothing can be written.
 
     Args:
         folder: the `RunFolder`.
         model: built and compiled for this phase.
         phase, epochs, steps: its name, letters, digits and `_`; its epochs, and batches of each.
-        stream: function from the number of the first step to an endless `tf.data.Dataset` of
-            global batches from that step on, see `zoo.training.distribute`.
+        stream: see `zoo.training.distribute`; endless.
         callbacks: further ones; what they add to the logs is in the history.
-        stateful_callbacks: callbacks by name whose state goes into the checkpoints.
+        stateful_callbacks: see `Resume`.
         execution: on which replicas, and how compiled; None for one device.
-
-    Raises:
-        InputError: if the loss is no longer finite, or nothing can be written.
     """
     if not epochs:
         return
@@ -237,19 +220,12 @@ class HistoryFile(keras.callbacks.Callback):
     ```
 
     The columns are `phase`, `epoch` (from 1 in each phase), the logs of Keras, `learning_rate` and
-    `seconds`. An epoch that is run again after a restart replaces its row, which
-    `keras.callbacks.CSVLogger` does not do.
-
-    Args:
-        path: the file, `RunFolder.history_path`.
-        phase: name of the phase.
+    `seconds`. An epoch that is run again after a restart replaces its row, unlike in Keras'.
     """
 
     def __init__(self, path: str | os.PathLike, phase: str = "train"):
         super().__init__()
-        self.path = Path(path)
-        self.phase = phase
-        self._start = None
+        self.path, self.phase = Path(path), phase
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self._start = time.perf_counter()
@@ -268,11 +244,7 @@ class HistoryFile(keras.callbacks.Callback):
 
 def read_history(path: str | os.PathLike) -> dict[str, Any]:
     """The columns of a `history.csv`: `phase`, a list of names, and one float array for every
-    other column, NaN where a phase has no such value; all as long as there are epochs.
-
-    Raises:
-        InputError: if the file is missing, or is no such table.
-    """
+    other column, NaN where a phase has no such value. Raises InputError if it is no such table."""
     try:
         rows = _read_rows(Path(path))
     except OSError as error:

@@ -44,9 +44,8 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
         data: what to read, a description for `zoo.data.open`.
         select: which epoch's weights are kept, `"best"` or `"last"`; default: `settings.select`.
 
-    Raises:
-        InputError: if the folder holds another run, the data or devices are not there, or the test
-            split lacks the benchmark of `settings.annotations_dir`.
+    Raises InputError if the folder holds another run, data or devices are not there, or the test
+    split lacks the benchmark of `settings.annotations_dir`.
     """
     execution = Execution.of(settings)
     is_new = execution.is_chief and not Path(settings.out).exists()
@@ -82,7 +81,7 @@ def check_benchmark(records, annotations_dir):
 
 
 class Run:
-    """What a recipe works with. Made by `start`.
+    """What a recipe works with, made by `start`.
 
     ```python
     run = zoo.training.start(settings, {"loader": "toy_birds"})
@@ -92,8 +91,7 @@ class Run:
     ```
 
     Attributes:
-        folder: the `RunFolder`.
-        execution: the `Execution`, on which replicas and how compiled.
+        folder, execution: the `RunFolder` and the `Execution`.
         train, validation, test: the splits, `zoo.data.Split`s. A recipe may replace them.
         model: the whole model, to be set by the recipe before it fits.
         reads_features: whether the splits hold features of the model's frozen backbones.
@@ -120,8 +118,7 @@ class Run:
     def open_data(
         self, data: dict[str, Any], annotations_dir: str | os.PathLike | None = None
     ) -> None:
-        """Opens the three splits, and writes what was left out of them. Raises InputError if the
-        data are not there, or lack the benchmark of `annotations_dir`."""
+        """Opens the three splits, and writes what was left out of them."""
         self.train, self.validation, self.test = (
             datasets.open(data, split) for split in datasets.SPLITS
         )
@@ -142,7 +139,7 @@ class Run:
             yield
 
     def locked(self) -> contextlib.AbstractContextManager:
-        """Holds the run folder for this process; of several workers the chief alone does."""
+        """Holds the run folder for this process, where it writes it."""
         return locked(self.folder.path) if self.execution.is_chief else contextlib.nullcontext()
 
     def read_features(
@@ -155,7 +152,7 @@ class Run:
 
     def reader(self, model: Any = None) -> Any:
         """A whole `DualEncoder`, by default `self.model`, as it reads the splits of this run: where
-        they are features, a `DualEncoder` of the heads alone, which shares its weights."""
+        they are features, that of the heads alone, which shares its weights."""
         model = self.model if model is None else model
         if not self.reads_features:
             return model
@@ -165,8 +162,8 @@ class Run:
         return reader.with_caption_encoder(encoders.head_alone(model.caption_encoder))
 
     def without_backbone(self) -> tuple[Any, tuple[datasets.Split, ...]]:
-        """What a phase with a frozen image backbone fits: the rest, on the backbone's features.
-        Returns `(DualEncoder that shares the weights, (train, validation) as it reads them)`."""
+        """What a phase with a frozen image backbone fits: the rest, a `DualEncoder` that shares the
+        weights, and `(train, validation)` as it reads them."""
         encoder = self.model.image_encoder
         heads = self.model.with_image_encoder(encoders.head_alone(encoder))
         return heads, self.stored_features(encoder.get_layer("backbone"))
@@ -192,9 +189,9 @@ class Run:
         stateful_callbacks: dict[str, Any] | None = None,
         validation: Any = None,
     ) -> None:
-        """Fits a compiled model, `self.model` or a part that shares its weights, for some epochs of
-        a `zoo.data.Stream`; see `fit_phase`. After each epoch retrieval on the validation split, as
-        `model` reads it, is in the logs, and the weights of the best epoch are kept."""
+        """Fits a compiled model, `self.model` or a part that shares its weights, by `fit_phase`.
+        After each epoch retrieval on the validation split, as `model` reads it, is in the logs, and
+        the weights of the best epoch are kept."""
         if (size := getattr(stream, "size", None)) is not None:  # the split may have fewer rows
             self.execution.check_batch(size)
         check_rankings(self.model, self.rankings)
@@ -232,17 +229,13 @@ def finish(
     report: Callable | None = None,
 ) -> dict[str, Any] | None:
     """Saves the trained model, so that nothing can lose it, evaluates it once on the test split,
-    and prints the results.
+    and prints and returns the results, as metrics.json has them; None of a worker that is no chief.
 
     Args:
         run: a `zoo.training.Run` whose phases are done.
         similarities, annotations_dir, instances: see `zoo.evaluation.measure`.
         measure_more: function `(run, model) -> dict` of further results.
-        report: function `(run, results, encoded, model)` that draws what was evaluated, such as
-            `zoo.plots.draw_run`; None draws nothing.
-
-    Returns:
-        The results, as metrics.json has them; None where a worker is not the chief.
+        report: function `(run, results, encoded, model)` that draws them; None draws nothing.
     """
     if not run.execution.is_chief:
         run.execution.wait_for_all()
@@ -281,12 +274,8 @@ def finish_ensemble(
     instances: Any = None,
 ) -> dict[str, Any]:
     """Evaluates the mean similarity of finished `runs` once, and prints the results. `folder` is
-    the `RunFolder` to write, whose `data` say what to evaluate on; the rest as of `finish`.
-
-    Raises:
-        InputError: if a folder holds no run with a model, or, before anything is encoded, the test
-            split lacks what the benchmark of `annotations_dir` asks for.
-    """
+    the `RunFolder` to write, whose `data` say what to evaluate on; the rest as of `finish`. Raises
+    InputError if one has no model, or the test split lacks the benchmark of `annotations_dir`."""
     if folder.finished:
         print(f"{folder.path} is finished")
     else:

@@ -30,8 +30,7 @@ CUB_SPLITS = ("test", "seen_test", "val1", "val2", "val3")
 
 
 def check_weights(settings: Any, name: str, network: str | None) -> None:
-    """Refuses to train a network of random weights on real data unless that was asked for. Raises
-    ValueError if real data are given and nothing was said of the weights."""
+    """Refuses, by a ValueError, to train random weights on real data unless that was asked for."""
     if getattr(settings, name) != UNSAID:
         return
     if settings.data_dir is not None and network not in (None, *FROM_SCRATCH):
@@ -84,8 +83,7 @@ class RunSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalSettings(RunSettings):
-    """What to read, how much of it to show the model, semantic precision (DAA), and how to rank in
-    the end.
+    """The flags of every retrieval model: data, batches, semantic precision (DAA), and rankings.
 
     ```python
     @dataclass(frozen=True, kw_only=True)
@@ -170,7 +168,7 @@ class RetrievalSettings(RunSettings):
 
     def data(self, loader: str, toy: str, **options: Any) -> dict[str, Any]:
         """The description of the data for `zoo.data.open`: of `loader` for `--data-dir`, of `toy`
-        without it, and the loader's `options` that are not None."""
+        without it, with the options that are not None."""
         description = {
             "loader": toy if self.data_dir is None else loader,
             "root": self.data_dir,
@@ -198,26 +196,16 @@ class RetrievalSettings(RunSettings):
         augmentation: Any = None,
         **options: Any,
     ) -> Stream:
-        """The batches of a phase: `--batch-size` in each, `--steps-per-epoch` an epoch, made by
-        `make` of `zoo.data.batches` with its `options`."""
-        return Stream(
-            make,
-            split,
-            tokenizer,
-            self.batch_size,
-            seed=seed,
-            augmentation=augmentation,
-            steps=self.steps_per_epoch,
-            options=options,
-        )
+        """The batches of a phase: `--batch-size` in each, `--steps-per-epoch` an epoch."""
+        size, steps = self.batch_size, self.steps_per_epoch
+        return Stream(make, split, tokenizer, size, seed, augmentation, steps, options)
 
     def evaluation(self) -> dict[str, Any]:
         """What to measure on the test split, for `zoo.training.finish`."""
         return {"similarities": self.test_similarities, **self.benchmark()}
 
     def benchmark(self) -> dict[str, Any]:
-        """The files of COCO's benchmark, those that are there. Karpathy's validation and test
-        images are all of val2014, so its instances are enough."""
+        # Karpathy's validation and test images are all of val2014.
         instances = self.data_dir and self.data_dir / "annotations" / "instances_val2014.json"
         return {
             "annotations_dir": self.annotations_dir,

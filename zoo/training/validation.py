@@ -28,9 +28,6 @@ class Validation(keras.callbacks.Callback):
     ```python
     model.fit(batches, callbacks=[zoo.training.Validation(split)])  # logs `val_rsum`
     ```
-
-    Args:
-        split: a `zoo.data.Split`, read as the model that is fitted reads its images.
     """
 
     def __init__(self, split: Split):
@@ -39,7 +36,6 @@ class Validation(keras.callbacks.Callback):
 
     @functools.cached_property
     def _semantics(self):
-        """The semantics of all pairs, which are the same after every epoch."""
         return self.split.records.semantics.matrix()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
@@ -66,18 +62,13 @@ def measure(records):
 
 class BestEpoch(keras.callbacks.Callback):
     """Keeps the weights of the epoch with the best validation, through every phase and restart, in
-    `best.npz`. Put it behind `Validation` in the list.
+    `best.npz` of a folder. `model` is the whole one, of which a part may be fitted. Put it behind
+    `Validation` in the list.
 
     ```python
     callbacks = [zoo.training.Validation(split), zoo.training.BestEpoch(folder, model, "training")]
     model.fit(batches, epochs=3, callbacks=callbacks)
     ```
-
-    Args:
-        folder: where the file lies, `RunFolder.checkpoints`.
-        model: the whole model; the one that is fitted may be a part of it.
-        phase: name of the phase.
-        writes: whether to write; of several workers the chief alone does.
     """
 
     def __init__(self, folder: RunFolder, model: keras.Model, phase: str, writes: bool = True):
@@ -103,8 +94,7 @@ class BestEpoch(keras.callbacks.Callback):
 
 
 def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
-    """What the best epoch was, `{"phase", "epoch", "value"}`, or None where none was kept. Raises
-    InputError if the file is damaged."""
+    """What the best epoch was, `{"phase", "epoch", "value"}`, or None where none was kept."""
     if not Path(path).exists():
         return None
     with refusing(path), np.load(path, allow_pickle=False) as stored:
@@ -113,8 +103,8 @@ def read_best(path: str | os.PathLike) -> dict[str, Any] | None:
 
 
 def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] | None:
-    """Gives the whole model the weights in the file of `BestEpoch`, and returns `read_best` of it;
-    None, with the model left alone, without a file. Raises InputError if it is of another model."""
+    """Gives the whole model the weights in the file of `BestEpoch`, and returns `read_best` of it,
+    None without a file. Raises InputError if it is damaged or of another model."""
     best = read_best(path)
     if best is None:
         return None

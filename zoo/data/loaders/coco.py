@@ -29,7 +29,7 @@ def load(
     skip_bad: bool = False,
     verbose: bool = True,
 ) -> Loaded:
-    """Reads COCO captions, whole or a part of them.
+    """Reads COCO captions, whole or a part of them; every image is a class of its own.
 
     Args:
         captions: `captions_*.json` in COCO's format, or several (Karpathy's division needs those
@@ -37,15 +37,9 @@ def load(
         images: the folder of the images, or of their folders `train2014/` …; None: no images.
         ids: the captions to keep: annotation ids, or a file of them (`.npy`, or text with one a
             line), such as PCME's `coco_test_ids.npy`. Absent ones are in `records.skipped`.
-        split: for `dataset_coco.json`: `"train"` (with `restval`), `"val"`, `"test"`, `"restval"`.
-        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
-
-    Returns:
-        A `Loaded` tuple `(records, dataset)`, every image a class of its own; ids are COCO's.
-
-    Raises:
-        ValueError: if `split` is unknown.
-        InputError: if something is absent or wrong, or `split` does not go with the files.
+        split: of `dataset_coco.json` alone: `"train"` (with `restval`), `"val"`, `"test"`,
+            `"restval"`.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, as are Returns and Raises.
 
     Reference: Lin et al., "Microsoft COCO" (ECCV 2014); Karpathy and Fei-Fei (CVPR 2015).
     """

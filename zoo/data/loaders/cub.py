@@ -29,21 +29,19 @@ def load(
     Args:
         root: the folder `CUB_200_2011`, with `images.txt`, `classes.txt`,
             `image_class_labels.txt` and `images/`.
-        captions: Reed's captions: a folder of `CLASS/IMAGE.txt` with ten lines each, or an archive
-            of it. By default `text_c10` or `text_c10.tar.gz` in `root`.
+        captions: Reed's: a folder of `CLASS/IMAGE.txt` with ten lines each, or an archive of it. By
+            default `text_c10` or `text_c10.tar.gz` in `root`.
         split: after Xian et al. (CVPR 2017), as in PCME. `"trainval"`: the 150 classes to train
-            on, without the images of `"seen_test"`; `"test"`: the 50 unseen classes;
-            `"seen_test"`: held-out images of the training classes; `"train1"` … `"train3"` and
-            `"val1"` … `"val3"`: three divisions of the 150 into 100 and 50. By `splits_pcme_xian`
-            in `root`, else by the division of the real set, which the zoo has.
+            on, without `"seen_test"`, held-out images of them; `"test"`: the 50 unseen classes;
+            `"train1"` … `"train3"`, `"val1"` … `"val3"`: three divisions of the 150 into 100 and
+            50. By `splits_pcme_xian` in `root`, else by the real set's division, which the zoo has.
         image_size: height and width of the images in the dataset.
         skip_bad: leave out what is bad, and count it, instead of raising.
         verbose: print one line with the counts.
 
     Returns:
-        A `Loaded` tuple `(records, dataset)`. The dataset yields one caption with its image:
-        `images` `(image_size, image_size, 3)` float32 in 0 … 255, `captions` string,
-        `image_labels` and `caption_labels` int32.
+        A `Loaded` tuple `(records, dataset)` of one caption with its image an element, see
+        `zoo.data.batches.pairs`.
 
     Raises:
         ValueError: if `split` is unknown.
@@ -186,16 +184,13 @@ class CaptionFile(NamedTuple):
 
 def read_captions(root, captions, image_names):
     """Yields the `CaptionFile` of each image, from a folder or tar archive, by default `text_c10`
-    or `text_c10.tar.gz` in `root`. Raises InputError if there is neither."""
-    if captions is None:
-        options = [root / "text_c10", root / "text_c10.tar.gz"]
-        found = next((path for path in options if path.exists()), None)
-        if found is None:
-            raise InputError(f"{root}: no captions, neither text_c10 nor text_c10.tar.gz")
-    else:
-        found = Path(captions).expanduser()
-        if not found.exists():
-            raise InputError(f"{found}: no such captions")
+    or `text_c10.tar.gz` in `root`."""
+    options = [root / "text_c10", root / "text_c10.tar.gz"]
+    if captions is not None:
+        options = [Path(captions).expanduser()]
+    found = next((path for path in options if path.exists()), None)
+    if found is None:
+        raise InputError(f"{' nor '.join(map(str, options))}: no such captions")
     keys = [str(PurePosixPath(name).with_suffix(".txt")) for name in image_names]
     if found.is_dir():
         for path in (found / key for key in keys):
@@ -256,8 +251,7 @@ def _caption_file(data, where):
 
 
 def read_numbered(path):
-    """A CUB table: lines of `number value`, the value without a space, as `{number: (line,
-    value)}`. Raises InputError if a line has another form or a number occurs twice."""
+    """A CUB table: lines of `number value`, without a space, as `{number: (line, value)}`."""
     table = {}
     for line, text in enumerate(read_lines(path), start=1):
         fields = text.split()

@@ -19,17 +19,14 @@ def load(
     skip_bad: bool = False,
     verbose: bool = True,
 ) -> Loaded:
-    """Reads one split of Flickr30K.
+    """Reads one split of Flickr30K; every image is a class of its own.
 
     Args:
         captions: `dataset_flickr30k.json` in Karpathy's format; or a JSON object
             `{file name: {"split": …, "captions": […]}}`. A `.json.gz` is unpacked.
         images: the folder of the images, or None for the captions alone.
         split: `"train"` (29,000 images), `"val"` (1,014) or `"test"` (1,000).
-        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, which says what is raised.
-
-    Returns:
-        A `Loaded` tuple `(records, dataset)`, every image a class of its own.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, as are Returns and Raises.
 
     Reference: Young et al., "From image descriptions to visual denotations" (TACL 2014).
     """

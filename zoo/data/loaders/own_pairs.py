@@ -10,7 +10,7 @@ import numpy as np
 
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.layouts import recognised
-from zoo.data.records import Loaded, Problems, Records
+from zoo.data.records import Problems, Records
 from zoo.errors import InputError
 from zoo.files.text_files import name_on_disk
 
@@ -18,17 +18,13 @@ MOST_HELD_OUT = 5000  # images of a split that nobody has named
 
 
 class Captioned(NamedTuple):
-    """Photos with their captions.
+    """N paths of photos, M captions, the row `(M,)` of each caption's photo, and one line on what
+    was found.
 
     ```python
     found = zoo.data.captioned_folder("flickr8k/")
     of_each = [found.photos[row] for row in found.caption_image]  # the photo of each caption
     ```
-
-    Attributes:
-        photos, captions: N paths and M strings.
-        caption_image: int `(M,)`, the row of each caption's photo.
-        recognised: one line on what was found.
     """
 
     photos: list[str]
@@ -47,26 +43,15 @@ def captioned_folder(
     print(found.recognised)  # flickr8k: Kaggle's Flickr8k, captions.txt with photos in Images: …
     ```
 
-    | layout | what is there |
-    |---|---|
-    | a table | `pairs.csv`, `pairs.tsv` or `pairs.jsonl` with `image` and `caption` |
-    | imagefolder | `metadata.csv` or `.jsonl` with `file_name` and `text`, also in `train/` … |
-    | Kaggle's Flickr8k | `captions.txt` beside `Images/` |
-    | Karpathy's JSON | `dataset_flickr8k.json`, `dataset_flickr30k.json`, `dataset_coco.json` |
-    | COCO's captions | `captions_train2017.json` and others, also in `annotations/` |
-    | a text file beside each picture | `beach.jpg` and `beach.txt`, a caption a line |
+    These are `pairs.csv`, `.tsv` or `.jsonl` with `image` and `caption`; `metadata.csv` or `.jsonl`
+    with `file_name` and `text`, also in `train/` … (imagefolder); `captions.txt` beside `Images/`
+    (Kaggle's Flickr8k); `dataset_*.json` (Karpathy's); `captions_*.json`, also in `annotations/`
+    (COCO's); or a text file beside each picture, a caption a line.
 
     Args:
         path: the folder, or the file that holds the captions.
-        images: the folder of the photos; None: the table's own, or one below it that has the first
-            photos of the table.
-        skip_bad: leave out what is bad, and absent photos, instead of raising.
-
-    Returns:
-        A `Captioned`. Splits are not looked at.
-
-    Raises:
-        InputError: if the layout is none of these, photos are absent, or a row is bad.
+        images: the folder of the photos; None: the table's own, or one below it that has them.
+        skip_bad: leave out what is bad, and absent photos, instead of raising InputError.
     """
     layout = recognised(path, images)
     problems = Problems(skip_bad)
@@ -125,44 +110,6 @@ def read_layout(layout, problems, caption_column="caption"):
     return [found[name] for name in kept], [splits[name] for name in kept]
 
 
-def load(
-    table: str | os.PathLike,
-    images: str | os.PathLike | None = None,
-    image_column: str = "image",
-    caption_column: str = "caption",
-    image_size: int = 224,
-    skip_bad: bool = False,
-    verbose: bool = True,
-    separator: str | None = None,
-) -> Loaded:
-    """Reads image paths and captions from a table, or from a folder in a layout of
-    `captioned_folder`.
-
-    An image may have several rows; a caption that an image has already is left out and reported.
-    In JSON Lines a caption may also be a list of strings.
-
-    Args:
-        table: the file, `.csv` and `.tsv` with a first line that names the columns; or the folder.
-        images: see `captioned_folder`.
-        image_column, caption_column: names of the columns, or keys.
-        image_size, skip_bad, verbose: as of `zoo.data.cub.load`.
-        separator: between the fields of a table: one character, or `"tab"`; by default a comma in
-            `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
-
-    Returns:
-        A `Loaded` tuple `(records, dataset)`, every image a class of its own; its id is its path
-        as the table has it first, relative to the folder of the images.
-
-    Raises:
-        InputError: if something is absent or not what it has to be, with file and line.
-    """
-    problems = Problems(skip_bad)
-    layout = recognised(table, images, (image_column, caption_column), separator)
-    listed, _ = read_layout(layout, problems, caption_column)
-    name = layout.source.name
-    return gather(name, listed, layout.images, image_size, problems, verbose=verbose)
-
-
 def load_split(
     root: str | os.PathLike,
     split: str,
@@ -176,19 +123,23 @@ def load_split(
 ) -> Records:
     """The records of one split of a folder of one's own, `"train"`, `"validation"` or `"test"`.
 
-    What the table's column `split` says holds. Where it names no validation or no test, a share of
-    all images, up to 5,000, is drawn for it out of the others.
+    The table's column `split` says which, or, where it names no validation or no test, a share of
+    all images, up to 5,000, is drawn out of the others. An image may have several rows, in JSON
+    Lines a list of captions; one that it has already is left out and reported.
 
     Args:
-        root: a folder in a layout of `captioned_folder`, or the table in it.
+        root, images: see `captioned_folder`.
         split: which.
         held_out_share: of the images, for validation and for the test each, in (0, 0.5).
         seed: of the draw.
-        skip_bad: see `load`; an absent photo is bad.
-        image_column, caption_column, separator, images: see `load`.
+        skip_bad: leave out what is bad, and absent photos, and count them, instead of raising.
+        image_column, caption_column: names of a table's columns, or keys.
+        separator: between the fields of a table: one character, or `"tab"`; by default a comma in
+            `.csv` and a tab in `.tsv`. Where it is a tab, quotes are a part of the text.
 
     Raises:
-        InputError: as `load`, or if a split has no image, or the share is out of range.
+        InputError: if something is absent or not what it has to be, with file and line, a split
+            has no image, or the share is out of range.
     """
     root = Path(root).expanduser()
     if not root.exists():

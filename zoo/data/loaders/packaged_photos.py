@@ -23,8 +23,7 @@ class Credit(NamedTuple):
 
 
 def packaged_photos() -> list[Path]:
-    """The 170 photos that come with the package, JPEG files of at most 320 pixels, by name, which
-    is that of COCO's image.
+    """The 170 photos of the package, JPEG files of at most 320 pixels, by the name of COCO's image.
 
     ```python
     retriever = zoo.Retriever.build(zoo.from_preset("photos_pfe"), zoo.data.packaged_photos())

@@ -21,7 +21,8 @@ CAPTIONS_PER_IMAGE = 5
 def load(
     root: str | os.PathLike, split: str = "train", skip_bad: bool = False, verbose: bool = True
 ) -> Loaded:
-    """Reads one split of precomputed region features with its captions.
+    """Reads one split of precomputed region features, float `(regions, dim)`, through a memory map,
+    with its captions; every image is a class of its own.
 
     Args:
         root: the folder with `{split}_ims.npy`, float `(rows, regions, dim)`, `{split}_caps.txt`,
@@ -31,17 +32,7 @@ def load(
             beside `_caps.txt`, or for `test` and `testall` Karpathy's `dataset_coco.json` in the
             folder, if its sentences are those of `_caps.txt`.
         split: `"train"`, `"dev"`, `"test"` or, for COCO, `"testall"`.
-        skip_bad: leave out empty captions, and count them, instead of raising.
-        verbose: print one line with the counts.
-
-    Returns:
-        A `Loaded` tuple `(records, dataset)`, every image a class of its own. The dataset yields
-        one caption with its regions: `images` float `(regions, dim)`, `captions` string,
-        `image_labels` and `caption_labels` int32. The features are read through the memory map.
-
-    Raises:
-        ValueError: if `split` is unknown.
-        InputError: if something is absent or not what it has to be.
+        skip_bad, verbose: as of `zoo.data.cub.load`, as are Returns and Raises.
 
     Reference: Lee et al., "Stacked Cross Attention for Image-Text Matching" (ECCV 2018).
     """
@@ -88,8 +79,8 @@ def load(
 
 
 def features(records: Records) -> Features:
-    """The `sources.Features` of records of `load`, or of a selection of them, read as batches need
-    them. Raises InputError if the records are not regions of one file."""
+    """The `sources.Features` of records of `load`, or of a selection of them (else an InputError),
+    read as batches need them."""
     places = [str(path).rpartition("#") for path in records.image_paths]
     files = {place[0] for place in places}
     if len(files) != 1 or not all(place[2].isdigit() for place in places):
@@ -98,8 +89,7 @@ def features(records: Records) -> Features:
 
 
 def open_array(path: str | os.PathLike) -> np.ndarray:
-    """A memory map of an array of features. Raises InputError if it is no whole `.npy` file of
-    floating-point numbers `(rows, regions, dim)`."""
+    """A memory map of features `(rows, regions, dim)` in a whole `.npy` file."""
     array = read_array(path)
     if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
         raise InputError(f"{path}: expected float16, float32 or float64, found {array.dtype}")

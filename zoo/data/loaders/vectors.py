@@ -27,7 +27,8 @@ def load(
     held_out="test",
     seed=0,
 ):
-    """Stored vectors; every file is `FILE` or `FILE:NAME`, see `zoo.files.vector_files`.
+    """Stored vectors as a `Split`; every file is `FILE` or `FILE:NAME`, see
+    `zoo.files.vector_files`. Raises InputError if one is absent or not what it has to be.
 
     One image in ten is for validation and one in ten for the test, up to 5,000 each, drawn by the
     seed. Images that share a caption stay together.
@@ -42,13 +43,6 @@ def load(
         texts, paths: `(M,)` what the captions say and `(N,)` where pictures are, for lists.
         root: the folder that all the files have moved to.
         held_out: `"val"`: the test split is the validation split.
-        seed: of the random split.
-
-    Returns:
-        A `Split` whose source is of the vectors, as are its records' `caption_vectors`.
-
-    Raises:
-        InputError: if something is absent or not what it has to be.
     """
     if held_out not in ("test", "val"):
         raise InputError(f"data: `held_out` must be test or val; received {held_out!r}")

@@ -20,18 +20,15 @@ def load(
     skip_bad: bool = False,
     verbose: bool = True,
 ) -> Loaded:
-    """Reads Visual Genome's region descriptions.
+    """Reads Visual Genome's region descriptions; every image is a class of its own, and
+    `records.caption_boxes` are the boxes of the file, in pixels of the stored picture.
 
     Args:
         descriptions: `region_descriptions.json`: a list of `{"regions": [{"region_id", "image_id",
             "phrase", "x", "y", "width", "height"}, …]}`, an entry an image.
         images: the folder of the images `ID.jpg`, which may lie in `VG_100K/` and `VG_100K_2/`
             below it. None: the phrases alone.
-        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, which says what is raised.
-
-    Returns:
-        A `Loaded` tuple `(records, dataset)`, every image a class of its own.
-        `records.caption_boxes` are the boxes of the file, in pixels of the stored picture.
+        image_size, skip_bad, verbose: as of `zoo.data.cub.load`, as are Returns and Raises.
 
     Reference: Krishna et al., "Visual Genome" (IJCV 2017).
     """

@@ -21,9 +21,8 @@ _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Which part of a picture a training step sees, stretched to the encoder's square: by one of
-    two ranges of shares, (smallest, largest). As VSE++'s data.py, PCME's _transforms.py and
-    PCME++'s datasets.py; the papers do not say."""
+    """Which part of a picture a training step sees, by one of two ranges of shares, (smallest,
+    largest), as VSE++'s data.py, PCME's _transforms.py and PCME++'s datasets.py; no paper says."""
 
     # Of the area, as torchvision's `RandomResizedCrop`: width / height is between 3/4 and 4/3; of
     # ten draws the first that fits is taken, else the middle. VSE++ and PCME take (0.08, 1.0).
@@ -32,13 +31,11 @@ class RandomCrop:
     sides: tuple[float, float] | None = None
 
     def draws(self, seed, rows, shard=(0, 1)):
-        """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`; seed and shard as of
-        `seeding.uniform`."""
+        """The random numbers of a step's pictures, float32 `(rows, NUMBERS)`."""
         return uniform(seed, _CROP, rows, NUMBERS, shard)
 
     def cut(self, contents, size, numbers):
-        """A part of one picture, uint8 `(size, size, 3)`, of the bytes of its file and a row of
-        `draws`."""
+        """A part of the picture in a file's bytes, uint8 `(size, size, 3)`, by a row of `draws`."""
         picture = decode(contents)
         top, left, tall, wide = self.box(tf.shape(picture)[0], tf.shape(picture)[1], numbers)
         part = resize(picture[top : top + tall, left : left + wide], size, mode="stretch")
@@ -82,7 +79,7 @@ class RandomCrop:
 
 class Views:
     """The pictures of some records, then their mirror images, then random parts of them, every
-    other one mirrored. `resizing` is what the pixels follow from, the seed of the parts too."""
+    other one mirrored. From `resizing` the pixels follow."""
 
     def __init__(self, pictures, records, count, crop=None, seed=0):
         self.crop = crop or RandomCrop(area=(0.5, 1.0))
@@ -123,13 +120,11 @@ class Augmentation:
     ```
 
     Attributes:
-        crop: the random part of each original picture, a `RandomCrop`, in place of the source's
-            own `mode`; None: what the source shows.
+        crop: the random part of each original picture, a `RandomCrop`; None: what the source shows.
         flip: mirror half of the pictures.
         cutout: probability that a picture (or feature map) loses a rectangle.
         word_dropping: probability that a word becomes unknown.
-        word_deleting: share of the words of a caption that are deleted besides, rounded down, as
-            in PCME's released code.
+        word_deleting: share of a caption's words that go besides, rounded down, as PCME's code.
     """
 
     crop: RandomCrop | None = None

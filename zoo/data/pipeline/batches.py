@@ -39,8 +39,8 @@ def class_pairs(
         records: of the training split.
         tokenizer: strings to ids, such as `captions.WordTokenizer`; None of vectors.
         source: `sources.Pictures` or `sources.Features` of these records.
-        batch_size: pairs a batch over all shards, at most `pairs_per_class` of every class, which
-            is the default.
+        batch_size: pairs a batch over all shards (else a ValueError), at most `pairs_per_class` of
+            every class, which is the default.
         seed: of everything random.
         shard: `(index, count)`: yield the `index`-th of `count` equal pieces of every batch.
         pairs_per_class: how many captions of a class, drawn alone each.
@@ -49,10 +49,6 @@ def class_pairs(
 
     Returns:
         A `tf.data.Dataset` of batches of fixed shapes. Step s is the same wherever the run started.
-
-    Raises:
-        ValueError: if `batch_size` is out of range, or `shard` or `pairs_per_class` does not
-            divide it.
 
     Reference: PCME (Chun et al., CVPR 2021), supplementary A.
     """
@@ -96,8 +92,7 @@ def image_caption_pairs(
     """Captions with their images, every caption once an epoch, in an order of that epoch's own.
 
     The captions that fill no batch are left out of an epoch, other ones each time. Captions of one
-    image may meet in a batch; their labels are equal. Args, Returns and Raises as for
-    `class_pairs`; `batch_size` may be up to the number of captions.
+    image may meet in a batch; their labels are equal. Args as of `class_pairs`.
     """
     total = records.num_captions
     check_sizes(batch_size, total, "captions", shard)
@@ -129,11 +124,8 @@ def images_with_captions(
     Args:
         records, tokenizer, source, seed, shard, options: as for `class_pairs`.
         batch_size: images a batch over all shards.
-        captions_per_image: drawn anew each time of an image that has more; None: as many as the
-            image with the fewest has.
-
-    Raises:
-        ValueError: as `class_pairs`, or if an image has fewer captions than `captions_per_image`.
+        captions_per_image: drawn anew each time of an image that has more; if one has fewer, a
+            ValueError. None: as many as the image with the fewest has.
 
     Reference: DivE (Kim et al., CVPR 2023), section 4.2.
     """
@@ -190,7 +182,7 @@ def caption_batches(records: Records, tokenizer: Any, batch_size: int = 256) -> 
 
 def pairs(records: Records, image_size: int | None = 224) -> tf.data.Dataset:
     """Every caption with its image, one an element: `images` float32 `(image_size, image_size, 3)`
-    or, with `image_size` None, paths; `captions` string, `image_labels`, `caption_labels` int32."""
+    in 0 … 255, or paths (None); `captions` string, `image_labels`, `caption_labels` int32."""
     columns = {
         "images": list(records.image_paths[records.caption_image]),
         "captions": list(records.captions),
@@ -225,8 +217,7 @@ def training(
     num_steps=None,
     augmentation=None,
 ):
-    """A `tf.data.Dataset` of training batches, each a pure function of the seed and the step: what
-    a step drew becomes tensors."""
+    """Training batches, each a pure function of the seed and the step: what it drew as tensors."""
     index, count = shard
     num_images, num_captions = (size // count for size in sizes)
     augmentation = augmentation or Augmentation()
@@ -295,7 +286,7 @@ def _captions(records, tokenizer, augmentation, shard):
 
 
 def check_sizes(batch_size, most, of_what, shard):
-    """Whether a batch can be made of so many, and divided. Raises ValueError if not."""
+    """Raises ValueError unless a batch can be made of so many, and divided."""
     index, count = shard
     if not 1 <= batch_size <= most or batch_size % count:
         raise ValueError(

@@ -34,12 +34,9 @@ class Stream:
         augmentation: an `Augmentation`.
         steps: batches an epoch; None: all that there are.
         options: further ones of `make`.
-        mixing: those of `mix_batches`, which mixes images with others of their batch; then the
-            stream makes whole batches alone.
-
-    Call arguments:
-        start_step: the first step, so that a resumed run continues there.
-        shard: `(index, count)`, the piece of each batch to make.
+        mixing: those of `mix_batches`; then the stream makes whole batches alone.
+    Call arguments: the first step, where a resumed run continues; shard, `(index, count)`, the
+        piece of each batch to make.
     """
 
     make: Callable
@@ -70,7 +67,6 @@ class Stream:
 
     @property
     def most(self) -> int:
-        """The largest batch that the split has."""
         if self.make is class_pairs:
             return self.options.get("pairs_per_class", 1) * self.split.records.num_classes
         return self._rows
@@ -82,7 +78,6 @@ class Stream:
 
     @property
     def size(self) -> int:
-        """What is in a batch: `batch_size`, or as much as there is."""
         return min(self.batch_size, self.most)
 
     @property
@@ -103,25 +98,13 @@ def mix_batches(
     Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
     place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
     Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
-    Rows hold *all* true matches.
-
-    Args:
-        batches: a `tf.data.Dataset` of batches of fixed shapes.
-        share: of the images that are mixed; rounded to whole images.
-        alpha: of the Beta distribution.
-        seed: of the draws.
-        start_step: the step of the first batch, so that a resumed run continues there.
-        mixup: the probability of Mixup; 1 is Mixup alone, 0 CutMix alone (table C.3).
-        whole_batches: mix all images of a batch with the probability `share`, and none otherwise,
-            which the table has as not "in-batch".
-
-    Returns:
-        The dataset with `images` mixed and `matches` float32 `(N, M)` added, which wins over the
-        labels; `semantic`, where there is one, is mixed likewise.
+    Rows hold *all* true matches: `matches` float32 `(N, M)` is added, which wins over the labels,
+    and `semantic`, where there is one, is mixed likewise. `mixup` is the probability of Mixup: 1 is
+    Mixup alone, 0 CutMix alone. `whole_batches` mixes all images of a batch with the probability
+    `share`, and none otherwise, which table C.3 has as not "in-batch".
 
     Reference: Zhang et al., "mixup", ICLR 2018; Yun et al., "CutMix", ICCV 2019; PCME++ (Chun,
         ICLR 2024), section 2.4 and table C.3.
-
     Released code differs: a mixed row has two positives only, its own caption and its partner's;
         other true matches become negatives.
     """
@@ -142,7 +125,7 @@ def mix_batches(
 
 def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
     """Images, some mixed with their partners in the reversed batch, and λ `(batch,)`, the share
-    that is each one's own: 1 where it is not mixed. Options as of `mix_batches`."""
+    that is each one's own: 1 where it is not mixed."""
     rows, height, width = images.shape[:3]
     choice = uniform(seed, _CHOICE, rows, 1)[:, 0]
     if whole_batches:

@@ -30,9 +30,8 @@ def cached(
     batch_size: int = 32,
     verbose: bool = True,
 ) -> np.ndarray:
-    """The features of all images of a split as a float16 memory map on disk, read-only, for
-    `zoo.data.sources.Features`. The file is named by the images' names, sizes and times, how they
-    are resized, and the weights. Raises InputError if an image cannot be read."""
+    """The features of all images of a split as a float16 memory map on disk, read-only. The file is
+    named by the images' names, sizes and times, how they are resized, and the weights."""
     facts = backbone.output_shape, getattr(source, "resizing", None)
     path = Path(folder) / f"features-{_digest(facts, backbone, _pictures(records).encode())}.npy"
     if path.exists():
@@ -56,12 +55,8 @@ def cached(
 def caption_vectors(
     folder: str | os.PathLike, backbone: keras.Model, tokenizer: Any, captions: Sequence[str]
 ) -> np.ndarray:
-    """The vectors of some captions, float32 `(M, width)`; what is there twice is encoded once.
-
-    Captions of one length are encoded together, which costs a fifth of padding to 64 ids. The name
-    of the file follows from the ids and the weights. `backbone` maps ids to a dict with `"pooled"`
-    and masks padding, or full rows to an array.
-    """
+    """The vectors of some captions, float32 `(M, width)`; what is there twice is encoded once. The
+    backbone maps ids to a dict with `"pooled"` and masks padding, or full rows to an array."""
     distinct, place = np.unique(np.asarray(captions, str), return_inverse=True)
     ids = np.ascontiguousarray(token_ids(tokenizer, list(distinct)), np.int32)
     path = Path(folder) / f"captions-{_digest(ids.shape, backbone, ids.tobytes())}.npy"
@@ -73,7 +68,7 @@ def caption_vectors(
 
 def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
     """The vectors of rows of ids padded with zeros, float32 `(M, width)`, those of one length
-    together; the backbone is that of `caption_vectors`."""
+    together, which costs a fifth of padding to 64 ids."""
     if not isinstance(backbone.output, dict):  # it may read padding too
         forward = Forward(backbone)
         starts = range(0, len(ids), _BATCH)

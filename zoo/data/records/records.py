@@ -32,11 +32,7 @@ class Skipped(NamedTuple):
 
 
 class Problems:
-    """What is wrong with the files of a data set: raised at once, or collected and counted.
-
-    Args:
-        skip_bad: False raises `InputError` at the first `bad`; True continues without it.
-    """
+    """What is wrong with the files of a data set: raised at once, or with `skip_bad` collected."""
 
     def __init__(self, skip_bad=False):
         self.skip_bad = skip_bad
@@ -54,16 +50,11 @@ class Problems:
 
 
 def write_skipped(run: str | os.PathLike, *records: Any) -> dict[str, dict[str, int]]:
-    """Writes what was left out of some splits, `Records`, as JSON Lines into a run's folder.
+    """Writes what was left out of some splits, `Records`, as JSON Lines into a run's folder, and
+    returns `{name of the split: {kind: count}}`. Raises InputError if the file cannot be written.
 
     A line is `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a `Skipped`.
     What several splits of one table share is listed and counted once, with the first of them.
-
-    Returns:
-        `{name of the split: {kind: count}}`, to be written beside the metrics.
-
-    Raises:
-        InputError: if the file cannot be written.
     """
     listed, rows, counts = set(), [], {one.name: Counter() for one in records}
     for one in records:
@@ -78,16 +69,12 @@ def write_skipped(run: str | os.PathLike, *records: Any) -> dict[str, dict[str, 
 
 
 class Loaded(Sequence):
-    """What every loader returns: the pair `(records, dataset)`.
+    """What every loader returns: the pair of the `Records` of a split and a `tf.data.Dataset` of
+    one caption with its image an element, made when it is first read.
 
     ```python
     records, dataset = zoo.data.cub.load("CUB_200_2011", split="test")
     ```
-
-    Attributes:
-        records: the `Records` of the split.
-        dataset: a `tf.data.Dataset` of its pairs, one caption with its image an element, made by
-            `make_dataset()` when it is first read.
     """
 
     def __init__(self, records: "Records", make_dataset: Callable[[], Any]) -> None:
@@ -173,11 +160,6 @@ class Records:
             boxes = np.asarray(self.caption_boxes, np.float32).reshape(-1, 4)
             object.__setattr__(self, "caption_boxes", boxes)
             lengths["caption_boxes"] = captions
-        if self.caption_vectors is not None and self.caption_vectors.count != captions:
-            raise ValueError(
-                f"`caption_vectors` must have {captions} rows; received "
-                f"{self.caption_vectors.count}"
-            )
         for name, length in lengths.items():
             if len(getattr(self, name)) != length:
                 raise ValueError(
@@ -209,8 +191,7 @@ class Records:
         return len(np.unique(self.image_labels))
 
     def select(self, images: ArrayLike) -> "Records":
-        """The records of some images only, by distinct indices, and of their captions, in the order
-        given. Raises ValueError if an index occurs twice or is out of range."""
+        """The records of some images, by distinct indices (else a ValueError), in their order."""
         images = np.asarray(images, np.int64)
         if len(np.unique(images)) != len(images):
             raise ValueError("`images` must be distinct indices")

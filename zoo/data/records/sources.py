@@ -19,15 +19,8 @@ _SMALL = 1 << 29  # bytes, of files that are read whole
 
 
 class Pictures:
-    """The pictures of some records, decoded and resized, as uint8 whether cached or not.
-
-    Args:
-        records: whose pictures.
-        image_size: height and width.
-        mode, crop_fraction: see `images.resize`.
-        cache: True decodes everything once into memory, False decodes for each batch, None caches
-            when that takes at most half a GiB.
-    """
+    """The pictures of some records, decoded and resized as by `images.resize`, uint8: all at once
+    (`cache`), for each batch, or as all take at most half a GiB of memory or more (None)."""
 
     fill = images.IMAGENET_MEAN  # what Cutout leaves behind
 
@@ -90,12 +83,8 @@ class Pictures:
 
 
 class Features:
-    """Features in place of pictures, such as a frozen backbone's maps or detected regions.
-
-    Args:
-        array: `(rows, …)`, in memory or a memory map.
-        rows: the row of each image; None: image i is row i.
-    """
+    """Features in place of pictures, `(rows, …)` in memory or a memory map, such as a frozen
+    backbone's maps or detected regions; `rows` are of the images, None for row i of image i."""
 
     fill = 0.0
 
@@ -134,16 +123,14 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One split of a data set, and how its images are read.
+    """One split of a data set: its `Records`, and how its images are read.
 
     ```python
     split = zoo.data.open({"loader": "cub", "root": "CUB_200_2011", "image_size": 64}, "test")
-    split.records.summary()
     split.picture(0)  # uint8 (64, 64, 3)
     ```
 
     Attributes:
-        records: its `Records`.
         source: of its images or features, see `zoo.data.sources`.
         picture: function from an image's index to its pixels, or None where there are none.
         true_matches: `(M,)`, how many images each caption is true of, where that is known.
@@ -168,9 +155,7 @@ def pictures(
     resize: str = "crop",
     crop_fraction: float = 1.0,
 ) -> Split:
-    """A `Split` of pictures; those of the split `"test"` are read once and not kept in memory.
-    `resize` is the `mode` of `zoo.data.images.resize`. Raises InputError if it is unknown, or the
-    fraction is not in (0, 1]."""
+    """A `Split` of pictures; those of the split `"test"` are read once and not kept in memory."""
     if resize not in images.RESIZES:
         raise InputError(
             f"data: `resize` must be one of {', '.join(images.RESIZES)}; received {resize!r}"

@@ -47,12 +47,8 @@ class BertTokenizer(SubwordTokenizer):
     Args:
         vocabulary: list of word pieces with BERT's special tokens, `[PAD]` first.
         max_words: the length of every row; longer captions are cut before `[SEP]`.
-
-    Call arguments:
-        inputs: strings `(batch,)`, as they come.
-
+    Call arguments: strings `(batch,)`, as they come.
     Output: int32 `(batch, max_words)`.
-
     Reference: Devlin et al., "BERT" (NAACL 2019); Wu et al. (2016) for word pieces.
     """
 
@@ -69,12 +65,10 @@ class BertTokenizer(SubwordTokenizer):
         self._ids = _WordPieceIds(self.vocabulary, UNKNOWN)
 
     def vocabulary_size(self) -> int:
-        """Number of token ids."""
         return len(self.vocabulary)
 
     @property
     def word_ids(self) -> WordIds:
-        """`WordIds`, for word dropping."""
         reserved = [
             number
             for number, token in enumerate(self.vocabulary)
@@ -100,24 +94,13 @@ class BertTokenizer(SubwordTokenizer):
         return _in_tensorflow(tuple(self.vocabulary))(text)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "vocabulary": list(self.vocabulary),
-            "max_words": self.max_words,
-        }
+        return {"name": self.name, "vocabulary": self.vocabulary, "max_words": self.max_words}
 
 
 def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTokenizer:
-    """A `BertTokenizer` from a checkpoint's folder or from one of its vocabulary files.
-
-    Args:
-        path: `vocab.txt`, a word piece a line; `tokenizer.json` of Hugging Face; a folder with one
-            of them, or with a KerasHub preset; or a name on Hugging Face, fetched once.
-        max_words: the length of a row of ids.
-
-    Raises:
-        InputError: if it cannot be read, or holds no vocabulary of lower-cased word pieces.
-    """
+    """A `BertTokenizer` from `vocab.txt`, a word piece a line; `tokenizer.json` of Hugging Face; a
+    folder with one of them, or with a KerasHub preset; or a name on Hugging Face, fetched once.
+    Raises InputError if it cannot be read, or holds no vocabulary of lower-cased word pieces."""
     path = text_folder(path)
     if path.is_dir():
         path = _vocabulary_file(path)

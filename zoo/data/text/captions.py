@@ -20,8 +20,8 @@ _DROP, _WORD, _DELETE = 11, 12, 13
 
 
 class WordIds(NamedTuple):
-    """Which ids of a tokenizer are words: random ones lie in `first` … `end` − 1 (None: not known).
-    `unknown` stands for an unknown word; `special` ids are never lost."""
+    """Which ids of a tokenizer are words, `first` … `end` − 1 (None: not known), which stands for
+    an `unknown` one, and which are `special` and never lost."""
 
     first: int = UNKNOWN_ID + 1
     end: int | None = None
@@ -48,10 +48,7 @@ class WordTokenizer(keras.layers.TextVectorization):
     Args:
         vocabulary: distinct normalised words, the id of the first is 2.
         max_words: the length of every row; longer captions are cut.
-
-    Call arguments:
-        inputs: strings `(batch,)`, as they come.
-
+    Call arguments: strings `(batch,)`, as they come.
     Output: int32 `(batch, max_words)`.
     """
 
@@ -66,12 +63,11 @@ class WordTokenizer(keras.layers.TextVectorization):
 
     @property
     def word_ids(self) -> WordIds:
-        """`WordIds`, for word dropping."""
         return WordIds(end=self.vocabulary_size())
 
     @functools.cached_property
     def known_words(self) -> frozenset[str]:
-        """The words that it tells apart, looked up once: reading them takes as long as a search."""
+        """The words that it tells apart; reading them takes as long as a search."""
         return frozenset(self.get_vocabulary(include_special_tokens=False))
 
     def call(self, inputs: Tensor) -> tf.Tensor:
@@ -96,20 +92,10 @@ class WordTokenizer(keras.layers.TextVectorization):
 
 
 def word_tokenizer(
-    captions: Iterable[str],
-    max_words: int = 32,
-    min_count: int = 1,
+    captions: Iterable[str], max_words: int = 32, min_count: int = 1
 ) -> WordTokenizer:
-    """A `WordTokenizer` with the words of some captions: give it the *training* captions only.
-
-    Args:
-        captions: strings.
-        max_words: the length of a row of ids.
-        min_count: leave out words that occur less often.
-
-    Raises:
-        ValueError: if no word is left.
-    """
+    """A `WordTokenizer` with the words of some captions that occur `min_count` times at least: give
+    it the *training* captions only. Raises ValueError if no word is left."""
     counts = Counter()
     for start in range(0, len(captions), 65536):
         block = tf.constant(list(captions[start : start + 65536]), tf.string)
@@ -138,8 +124,7 @@ def token_ids(tokenizer: Any, captions: Sequence[str]) -> np.ndarray:
 def word_vectors(
     glove: str | os.PathLike | None, tokenizer: WordTokenizer, word_dim: int, seed: int = 0
 ) -> tuple[np.ndarray | None, int]:
-    """What a builder takes as `word_vectors` and `word_dim`: the matrix and width of a file for
-    `read_glove`, whose coverage is printed; without a file None and `word_dim`."""
+    """What a builder takes as `word_vectors` and `word_dim`: of a file, or None and the dim."""
     if not glove:
         return None, word_dim
     matrix, coverage = read_glove(glove, tokenizer, seed)
@@ -153,14 +138,9 @@ def read_glove(
     """Word vectors from a text file for a tokenizer: float32 `(vocabulary_size, dim)`, padding all
     zero, and the fraction of the vocabulary that was found.
 
-    Args:
-        path: lines of `word number number …`, as GloVe and word2vec's text form have them.
-        tokenizer: whose words; absent ones are normal, drawn by `seed`, with the mean and the
-            standard deviation of the vectors that were found.
-
-    Raises:
-        InputError: if a line has another number of values, or one that is no number, or no word
-            of the vocabulary is there.
+    Lines are `word number number …`, as GloVe and word2vec's text form have them. Absent words are
+    normal, with the mean and the standard deviation of those found. Raises InputError if a line has
+    another number of values, or one that is no number, or no word of the vocabulary is there.
     """
     words = {word: row for row, word in enumerate(tokenizer.get_vocabulary()) if row >= 2}
     found, dim = {}, None
@@ -192,17 +172,10 @@ def read_glove(
 
 
 def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
-    """Word dropping: loses each word with some probability.
-
-    Args:
-        ids: int32 `(batch, length)`, padded with 0 at the end.
-        rate: the probability, 0 … 1.
-        seed: int64 `(2,)`, see `seeding.step_seed`.
-        mode: `"mask"`: the word becomes unknown. `"random"`: it becomes a random word.
-            `"delete"`: it goes, the rest moves up; the first word stays when all would go.
-        words: the tokenizer's `word_ids`; the default is a `WordTokenizer`'s, without `end`.
-        shard: see `seeding.uniform`.
-
+    """Loses each word of ids `(batch, length)`, padded with 0 at the end, with the probability
+    `rate`: `"mask"` makes it unknown, `"random"` a random word; `"delete"` moves the rest up, and
+    the first word stays when all would go. `words` are a tokenizer's `word_ids`; seed and shard as
+    of `seeding.uniform`.
 
     Reference: PCME (Chun et al., CVPR 2021) section 4.1; PCME++ (Chun, ICLR 2024) table B.1.
     """
@@ -221,8 +194,7 @@ def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
 
 
 def delete_words(ids, share, seed, words=None, shard=(0, 1)):
-    """Deletes int(share · L) random ones of the L words of each caption; the rest moves up. The
-    arguments are as for `drop_words`."""
+    """Deletes int(share · L) random ones of the L words of each caption; else as `drop_words`."""
     is_word = _is_word(ids, words or WordIds())
     draws = tf.where(is_word, uniform(seed, _DELETE, *ids.shape, shard), 2.0)
     rank = tf.argsort(tf.argsort(draws, axis=1), axis=1)

@@ -28,16 +28,10 @@ class ClipTokenizer(SubwordTokenizer):
         vocabulary: dict from token to id.
         merges: lines of `left right`, the most frequent first.
         max_words: the length of every row; longer captions are cut before the end token.
-
-    Call arguments:
-        inputs: strings `(batch,)`, as they come.
-
+    Call arguments: strings `(batch,)`, as they come.
     Output: int32 `(batch, max_words)`.
-
-    Relations: equal to KerasHub's `CLIPTokenizer` called eagerly. In a graph that one neither
-        lowers letters nor takes digits apart nor splits at CLIP's own places, so here it gets the
-        pieces one by one. It loses its own two marks, U+096C and U+0134.
-
+    Relations: equal to KerasHub's `CLIPTokenizer` called eagerly, which loses its own two marks,
+        U+096C and U+0134.
     Reference: Radford et al., ICML 2021, section 2.4.
     """
 
@@ -57,27 +51,22 @@ class ClipTokenizer(SubwordTokenizer):
         super().__init__(tokenizer, ends, max_words, **kwargs)
 
     def vocabulary_size(self) -> int:
-        """Number of token ids."""
         return len(self.vocabulary)
 
     @property
     def word_ids(self) -> WordIds:
-        """`WordIds`, for word dropping; CLIP has no mask, and `_` stands for it."""
+        # CLIP has no mask, and `_` stands for it.
         return WordIds(1, min(self.ends), self.vocabulary["_</w>"], self.ends)
 
     def tokens(self, text: Tensor) -> Tensor:
         return self.clip_tokens(text)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "vocabulary": dict(self.vocabulary),
-            "merges": list(self.merges),
-            "max_words": self.max_words,
-        }
+        pieces = {"vocabulary": self.vocabulary, "merges": self.merges}
+        return {"name": self.name, **pieces, "max_words": self.max_words}
 
 
 def read_clip_tokenizer(path: str | os.PathLike, max_words: int = 77) -> ClipTokenizer:
-    """A `ClipTokenizer` from `bpe_simple_vocab_16e6.txt.gz` of openai/CLIP, gzipped or not, with
-    rows of `max_words` ids. Raises InputError if it cannot be read, or is not CLIP's merges."""
+    """A `ClipTokenizer` from `bpe_simple_vocab_16e6.txt.gz` of openai/CLIP, gzipped or not. Raises
+    InputError if it cannot be read, or is not CLIP's merges."""
     return ClipTokenizer(*read_byte_pairs(path), max_words)

@@ -11,11 +11,8 @@ TEMPLATES = tuple(_FILES)
 
 @functools.cache
 def templates(name: str = "zoo") -> tuple[str, ...]:
-    """80 templates, sentences with `{}` for the name of a class.
-
-    Args:
-        name: `"zoo"`, bird templates, some deliberately uninformative, which filtering by
-            uncertainty should leave out; `"clip"`, CLIP's for ImageNet, as PCME++ prints them.
+    """80 sentences with `{}` for the name of a class: `"zoo"`, of birds, some deliberately
+    uninformative, which filtering by uncertainty should leave out; `"clip"`, CLIP's for ImageNet.
 
     Reference: PCME++ (Chun, ICLR 2024), appendix C.4; Radford et al., ICML 2021.
     """
@@ -24,16 +21,9 @@ def templates(name: str = "zoo") -> tuple[str, ...]:
 
 
 def class_prompts(class_names: Sequence[str], sentences: Sequence[str] | None = None) -> list[str]:
-    """Every template, by default those of `templates()`, with every class name: all prompts of the
-    first class, then all of the second. `"017.Red_tailed_Hawk"` is read as "red tailed hawk".
-
-    Raises:
-        ValueError: if a template has another number of places for the name than one.
-    """
+    """Every sentence, by default of `templates()`, with every class name: all prompts of the first
+    class, then all of the second. `"017.Red_tailed_Hawk"` is read as "red tailed hawk"."""
     sentences = templates() if sentences is None else sentences
-    for sentence in sentences:
-        if sentence.count("{}") != 1:
-            raise ValueError(f"`sentences` must have one {{}} each; received {sentence!r}")
     return [sentence.replace("{}", spoken(name)) for name in class_names for sentence in sentences]
 
 

@@ -26,8 +26,7 @@ _LAST_SIGMA = rf"(?<={_CASED}|{_CASED}{_BETWEEN})Σ(?!{_BETWEEN}*{_CASED})"
 
 def tokenizer_of(tokenizer):
     """A `tokenizers.Tokenizer` with the ids of one of ours, of SentencePiece a `PieceTokenizer`, or
-    None where there is none: it is compared on awkward captions, and one that gives other ids is
-    not written."""
+    None where there is none that gives the same ids of awkward captions."""
     make = next((make for kind, make in _MAKERS if isinstance(tokenizer, kind)), None)
     if make is None:
         return None

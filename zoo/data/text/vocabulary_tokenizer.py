@@ -58,12 +58,8 @@ class VocabularyTokenizer(SubwordTokenizer):
     Args:
         vocabulary: the words from id 4 on; 0 to 3 are `<pad>`, `<start>`, `<end>`, `<unk>`.
         max_words: the length of every row; longer captions are cut before the end.
-
-    Call arguments:
-        inputs: strings `(batch,)`, as they come.
-
+    Call arguments: strings `(batch,)`, as they come.
     Output: int32 `(batch, max_words)`.
-
     Released code differs: NLTK's sentence model knows more abbreviations, whose period stays with
         the word; elsewhere a period before a space is a word of its own.
     """
@@ -74,12 +70,10 @@ class VocabularyTokenizer(SubwordTokenizer):
         super().__init__(lookup, (SPECIAL.index(START), SPECIAL.index(END)), max_words, **kwargs)
 
     def vocabulary_size(self) -> int:
-        """Number of token ids."""
         return len(SPECIAL) + len(self.vocabulary)
 
     @property
     def word_ids(self) -> WordIds:
-        """`WordIds`, for word dropping."""
         unknown = SPECIAL.index(UNKNOWN)
         return WordIds(len(SPECIAL), self.vocabulary_size(), unknown, self.ends)
 
@@ -96,16 +90,9 @@ class VocabularyTokenizer(SubwordTokenizer):
 
 
 def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> VocabularyTokenizer:
-    """A `VocabularyTokenizer` from the vocabulary's file of an official code.
-
-    Args:
-        path: a JSON file with `word2idx`, as VSE++'s `coco_precomp_vocab.json`; or a pickled dict
-            with it, as PCME's `coco_vocab.pkl`; a pickle that names any class is refused.
-        max_words: the length of a row of ids.
-
-    Raises:
-        InputError: if it cannot be read, or is no such vocabulary.
-    """
+    """A `VocabularyTokenizer` from a JSON file with `word2idx`, as VSE++'s
+    `coco_precomp_vocab.json`, or a pickled dict with it, as PCME's `coco_vocab.pkl`. Raises
+    InputError if it cannot be read, is no such vocabulary, or is a pickle that names a class."""
     path = pathlib.Path(os.fspath(path)).expanduser()
     try:
         with path.open("rb") as stored:
@@ -119,8 +106,7 @@ def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> V
 
 
 def of_word_ids(ids: Any, path: pathlib.Path, max_words: int) -> VocabularyTokenizer:
-    """A `VocabularyTokenizer` from a dict of words to ids; `path` is where it is from. Raises
-    InputError if these are no ids 0, 1, … with the four special words first."""
+    """A `VocabularyTokenizer` from a dict of words to ids, which is from `path`."""
     kinds = ids.items() if isinstance(ids, dict) else [(None, None)]
     are_ids = all(isinstance(word, str) and isinstance(one, int) for word, one in kinds)
     words = sorted(ids, key=ids.get) if are_ids else []

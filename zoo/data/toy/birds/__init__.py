@@ -34,19 +34,15 @@ def generate(
     attribute value of a test class also occurs in a training class.
 
     Args:
-        root: the folder to make. It must not exist, be empty, or hold this very set.
+        root: the folder to make. If it holds anything but this set, it is left so (InputError).
         seed: the same seed and sizes give the same bytes.
         num_classes, images_per_class: species, at least 8, and birds of each, at least 4.
         image_size: width and height in pixels.
-        part: `"test"` draws the unseen test classes alone, in a quarter of the time. Only the
-            split `"test"` can then be loaded.
+        part: `"test"` draws the unseen test classes alone; only that split can then be loaded.
         more_classes: further species to train on; all else stays what it is.
 
     Returns:
         The folder, a `pathlib.Path`, for `zoo.data.cub.load` and `true_matches`.
-
-    Raises:
-        InputError: if the folder holds anything else; it is left as it is.
     """
     wanted = {
         "version": VERSION,

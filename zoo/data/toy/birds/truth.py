@@ -14,13 +14,8 @@ _NEVER = 1e-9  # not 0, so that of two images the one that contradicts less come
 
 
 class Truth(NamedTuple):
-    """What was drawn and what was said, for N images and M captions.
-
-    Attributes:
-        images: `(N, 16)` int, each bird's attributes as codes of `attributes.decode`.
-        visible: `(N, 16)` bool, whether the picture shows the attribute.
-        captions: `(M, 16)` int, each caption's named attributes, −1 where it names none.
-    """
+    """Of N images the bird's attributes as codes `(N, 16)`, of `attributes.decode`, and whether the
+    picture shows each; of M captions those named `(M, 16)`, −1 where it names none."""
 
     images: np.ndarray
     visible: np.ndarray
@@ -29,15 +24,8 @@ class Truth(NamedTuple):
 
 def true_matches(root, records):
     """How ambiguous every caption of a split really is: int64 `(M,)`, the number of images whose
-    bird has every attribute that it names, its own image among them.
-
-    Args:
-        root: the folder of `generate`.
-        records: the split's records, from `zoo.data.cub.load(root, …)`.
-
-    Raises:
-        InputError: if the folder has no truth files, or not for these images.
-    """
+    bird has every attribute that it names, its own image among them. `root` is the folder of
+    `generate`. Raises InputError if it has no truth files, or not for the images of the records."""
     truth = read_truth(root, records)
     counts = np.zeros(len(truth.captions), np.int64)
     # In blocks: captions × images × attributes at once would take gigabytes on a large set.
@@ -52,10 +40,8 @@ def oracle(records, seed=0):
 
     `log p(caption | image) − log Σ p(caption | other image)`: a caption cannot be of an image that
     visibly contradicts it, what is hidden has the value that the caption names with the
-    probability of that value among species, and a caption that few images fit says more.
-
-    Raises:
-        InputError: if the folder has no truth files, or not for these images.
+    probability of that value among species, and a caption that few images fit says more. Raises as
+    `true_matches`.
     """
     truth = read_truth(Path(records.image_paths[0]).parents[2], records)
     fits = np.zeros((len(truth.images), len(truth.captions)))

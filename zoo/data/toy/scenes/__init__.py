@@ -31,15 +31,9 @@ _SHARES = {"train": 0.6, "restval": 0.1, "val": 0.1, "test": 0.2}
 
 
 def generate(
-    root,
-    seed=0,
-    num_images=1200,
-    num_species=16,
-    image_size=96,
-    num_regions=12,
-    region_dim=128,
+    root, seed=0, num_images=1200, num_species=16, image_size=96, num_regions=12, region_dim=128
 ):
-    """Draws toy scenes into a folder, unless that folder already holds them.
+    """Draws toy scenes into a folder, unless that folder already holds them, and returns its path.
 
     One to three Toy Birds a picture and five captions, which count the birds, describe one or
     several, or say which is left of which; in three layouts:
@@ -53,18 +47,10 @@ def generate(
     60 % of the scenes are Karpathy's train, 10 % restval, 10 % val and 20 % test.
 
     Args:
-        root: the folder to make. It must not exist, be empty, or hold this very set.
-        seed: the same seed and sizes give the same bytes.
+        root, seed: as of `zoo.data.toy_birds.generate`.
         num_images, num_species: scenes, at least 10, and species, at least 2.
         image_size: width and height in pixels, at least 32.
-        num_regions: regions an image, at least 6: two for every bird.
-        region_dim: size of a region's feature.
-
-    Returns:
-        The folder, a `pathlib.Path`.
-
-    Raises:
-        InputError: if the folder holds anything else; it is left as it is.
+        num_regions, region_dim: regions an image, at least 6: two for every bird; and their size.
     """
     wanted = {
         "version": VERSION,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, codes
-from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE, Bird, centre
+from zoo.data.toy.scenes.truth import CAPTIONS_PER_IMAGE, Bird
 
 _NOISE, _PART_LOST = 0.25, 0.25
 _OFFSETS = np.cumsum([0, *(len(values) for values in ATTRIBUTES.values())])
@@ -45,8 +45,7 @@ class Scene(NamedTuple):
 
 
 def write_coco(folder, scenes, species):
-    """Fills a folder with COCO's `annotations/`, `train2014/` and `val2014/`. The species are the
-    categories of the instances, numbered from 1."""
+    """Fills a folder with COCO's images and `annotations/`, whose categories are the species."""
     annotations = folder / "annotations"
     annotations.mkdir(parents=True)
     categories = [
@@ -102,8 +101,7 @@ def tokens_of(caption):
 
 
 def write_regions(folder, scenes, seed, num_regions, region_dim):
-    """Fills a folder with `{train,dev,test,testall}_{ims.npy,caps.txt,ids.txt}`, at least two
-    regions for each bird."""
+    """Fills a folder with `{train,dev,test,testall}_{ims.npy,caps.txt,ids.txt}`."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng([*seed, 1])
     projection = rng.normal(0, 1, (_OFFSETS[-1] + 2, region_dim)) / np.sqrt(len(NAMES) / 2)
@@ -174,5 +172,7 @@ def _regions(rng, scene, count):
         for column, (name, code) in enumerate(zip(NAMES, codes(bird.attributes), strict=True)):
             if name in bird.visible and rng.random() >= _PART_LOST:
                 rows[row, _OFFSETS[column] + code] = 1
-        rows[row, -2:] = 4 * (centre(bird.box) / scene.size - 0.5)
+        x, y, width, height = bird.box
+        centre = np.array((x + width / 2, y + height / 2))
+        rows[row, -2:] = 4 * (centre / scene.size - 0.5)
     return rows

@@ -4,7 +4,7 @@ import itertools
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -38,8 +38,8 @@ _LAYOUTS = {
 
 
 class Bird(NamedTuple):
-    """One bird of a scene: the number of its species, its `toy_birds.attributes`, which of them can
-    be told from the picture, and the (x, y, width, height) in pixels of what is seen of it."""
+    """One bird of a scene: its species, its attributes, which of them can be told from the picture,
+    and the (x, y, width, height) in pixels of what is seen of it."""
 
     species: int
     attributes: dict[str, str]
@@ -48,8 +48,7 @@ class Bird(NamedTuple):
 
 
 def draw_scene(rng, species, size):
-    """Draws a scene of `size` (width, height): a Pillow image, and its `Bird`s from left to right.
-    Everything comes from the generator; species are attribute dicts."""
+    """Draws a scene of a width and height: a Pillow image, and its `Bird`s from left to right."""
     side = size * OVERSAMPLE
     margin = int(_MARGIN * side)
     count = 1 + rng.choice(MAX_BIRDS, p=_HOW_MANY)
@@ -95,11 +94,6 @@ def draw_scene(rng, species, size):
     return picture.crop(frame).resize((size, size), Image.Resampling.BOX), seen
 
 
-def centre(box):
-    """Where the middle of a box is."""
-    return np.array((box[0] + box[2] / 2, box[1] + box[3] / 2))
-
-
 CAPTIONS_PER_IMAGE = 5
 # From what fits a third of all scenes to what fits one.
 _KINDS = {"count": 0.12, "one": 0.3, "several": 0.28, "counted": 0.15, "beside": 0.15}
@@ -120,14 +114,6 @@ class Statement(NamedTuple):
     birds: tuple[dict[str, str], ...]
     count: int | None = None
     ordered: bool = False
-
-    def as_json(self):
-        """A JSON value, which `Statement.from_json` reads."""
-        return {"birds": list(self.birds), "count": self.count, "ordered": self.ordered}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]):
-        return cls(tuple(value["birds"]), value["count"], value["ordered"])
 
 
 def describe_scene(rng, birds):
@@ -174,8 +160,8 @@ class SceneTruth(NamedTuple):
 
 
 def truth_matrix(root, records):
-    """Whether each caption is true of each scene of a split, bool `(N, M)`; of `generate`'s folder
-    and records of its images. Raises InputError if the folder has not the truth of these."""
+    """Whether each caption is true of each scene of a split, bool `(N, M)`. Raises InputError if
+    the folder of `generate` has not the truth of these records."""
     truths = read_truth(root)
     numbers = [_number(image_id) for image_id in records.image_ids]
     unknown = next((number for number in numbers if number not in truths), None)
@@ -220,9 +206,8 @@ def read_truth(root):
             Bird(b["species"], b["attributes"], frozenset(b["visible"]), tuple(b["box"]))
             for b in row["birds"]
         )
-        truths[row["image_id"]] = SceneTruth(
-            birds, tuple(map(Statement.from_json, row["captions"]))
-        )
+        said = tuple(Statement(**told) for told in row["captions"])
+        truths[row["image_id"]] = SceneTruth(birds, said)
     return truths
 
 
@@ -232,7 +217,7 @@ def write(root, scenes):
     with open(root / _FILE, "w") as file:
         for number, scene in scenes.items():
             birds = [{**bird._asdict(), "visible": sorted(bird.visible)} for bird in scene.birds]
-            captions = [statement.as_json() for statement in scene.statements]
+            captions = [statement._asdict() for statement in scene.statements]
             row = {"image_id": number, "birds": birds, "captions": captions}
             file.write(json.dumps(row) + "\n")
 
