@@ -7,8 +7,7 @@ import keras
 
 from zoo.checkpoints.family import Source
 from zoo.checkpoints.open_clip import PCMEPP, PROLIP
-from zoo.checkpoints.vse_infinity import VSE_INFINITY
-from zoo.checkpoints.vsepp import PCME, PVSE, SGRAF, VSEPP, VSRN
+from zoo.checkpoints.vsepp import PCME, PVSE, SGRAF, VSE_INFINITY, VSEPP, VSRN
 from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
 from zoo.errors import InputError
 from zoo.files.json_files import read_object

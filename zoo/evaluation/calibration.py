@@ -30,9 +30,9 @@ _IN_BLOCK = 2**22  # similarities; features are made of them in float64
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answers:
-    """A model's answers to the Q queries of one direction that have a match: `QueryScores`, the rank
-    `(Q,)` of each query's best match, 1 = first, ties against the model, the logarithm `(Q,)` of
-    the queries' uncertainty or None, and the size of the gallery.
+    """A model's answers to the Q queries of one direction that have a match: `QueryScores`, the
+    rank `(Q,)` of each query's best match, 1 = first, ties against the model, the logarithm `(Q,)`
+    of its uncertainty or None, and the size of the gallery.
 
     ```python
     encoded = zoo.evaluation.encode(model, split.records, split.source)

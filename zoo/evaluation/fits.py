@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo import metrics
 from zoo.confidence import Probes, QueryScores
 from zoo.confidence import fits as fitting
 from zoo.confidence.bank import Bank
@@ -22,7 +21,7 @@ from zoo.embeddings.checks import one_of_each
 from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
 from zoo.embeddings.csls import MOST as MOST_QUESTIONS
 from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
-from zoo.evaluation.gallery import Gain, gallery_of, space_of
+from zoo.evaluation.gallery import Gain, OwnLeftOut, gallery_of, scores_over, space_of
 from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import relevance, relevance_of_words, score_scale, sentence_vectors
 
@@ -106,28 +105,6 @@ def _in_steps(shares):
     return (np.round(shares * 1024) / 1024).astype(np.float16)
 
 
-def scores_over(items: Any, queries: Any, similarity: Any, side: str) -> np.ndarray:
-    """All scores of queries over items, `(queries, items)` float64."""
-    if side == "images":
-        pairs = metrics.PairwiseSimilarity(items, queries, similarity).transposed()
-    else:
-        pairs = metrics.PairwiseSimilarity(queries, items, similarity)
-    return pairs.kept().rows(0, length(queries)).astype(np.float64)
-
-
-class _OwnLeftOut(CorrectedSpace):
-    """Questions of a photo do not count for its own items, known by their coordinates."""
-
-    def __init__(self, hubs, items, left_out):
-        super().__init__(hubs.base, hubs.bank, hubs.ceiling)
-        rows = hubs.base.gallery(items)
-        self._of_items = {row.tobytes(): own for row, own in zip(rows, left_out, strict=True)}
-
-    def gallery(self, arrays, left_out=None):
-        own = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
-        return super().gallery(arrays, np.stack(own))
-
-
 def matrices_of(captioned):
     """Scores, what fits and what belongs together, captions × images."""
     owners, count = captioned.owners, length(captioned.images)
@@ -179,7 +156,7 @@ class Learner:
         left_out = padded(*np.nonzero(own), len(own))
         hubs = CorrectedSpace.of(space, score, bank, self.items)
         self.shifts = hubs.shifts(self.items, score, left_out)
-        self.hubs = _OwnLeftOut(hubs, self.items, left_out)
+        self.hubs = OwnLeftOut(hubs, self.items, left_out)
         self.scores = self.scores + self.shifts
         return Gain.of(self._finds_own(), before).pays
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
+from zoo import metrics
 from zoo.confidence.insertion import own_rows
 from zoo.confidence.probes import direction_of
 from zoo.embeddings import Embedding, kind
@@ -43,6 +44,28 @@ def space_of(gallery: Embedding, similarity: Callable) -> SearchSpace | None:
 def similarity_of(similarity: Callable) -> Any:
     """The layer, or the class of the function; None of another function."""
     return similarity if hasattr(similarity, "space_for") else by_name.owner_of(similarity)
+
+
+def scores_over(items: Any, queries: Any, similarity: Any, side: str) -> np.ndarray:
+    """All scores of queries over items, `(queries, items)` float64."""
+    if side == "images":
+        pairs = metrics.PairwiseSimilarity(items, queries, similarity).transposed()
+    else:
+        pairs = metrics.PairwiseSimilarity(queries, items, similarity)
+    return pairs.kept().rows(0, length(queries)).astype(np.float64)
+
+
+class OwnLeftOut(CorrectedSpace):
+    """Questions of a photo do not count for its own items, known by their coordinates."""
+
+    def __init__(self, hubs, items, left_out):
+        super().__init__(hubs.base, hubs.bank, hubs.ceiling)
+        rows = hubs.base.gallery(items)
+        self._of_items = {row.tobytes(): own for row, own in zip(rows, left_out, strict=True)}
+
+    def gallery(self, arrays, left_out=None):
+        own = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
+        return super().gallery(arrays, np.stack(own))
 
 
 LEVEL_OF_GAIN = 0.1  # of the test
