@@ -19,29 +19,23 @@ test photos.
 
 import csv
 import dataclasses
-import importlib
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 import zoo
-from tools import preset_text
+from tools import preset_text, preset_vectors
 from tools.packaged_photos import LICENCES
 from tools.preset import card_of, said_by
+from tools.preset_vectors import COCO_TIMES, backbones, of_vectors, recipe
 from zoo import encoders, training
 from zoo.cli import OneLineParser, run
 from zoo.confidence.probes import FILE, Probes
 from zoo.data import datasets
-from zoo.data.pipeline.augmentation import Views
-from zoo.data.records.features import cached
-from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
-from zoo.files.environment import cache_folder
 from zoo.models.points import points_of, save_points
 from zoo.models.presets import from_preset, list_presets
 from zoo.models.run_folder import RunFolder
@@ -49,8 +43,7 @@ from zoo.models.run_folder import RunFolder
 NAMES = "photos_pfe", "photos_points"
 DIM = 320  # as wide as 35 MB allow
 CAPTIONS = 1650  # of the probes
-COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
-THEN = ", then "  # between the command of the points and that of the variances
+THEN = ", then "  # between steps, and between their commands
 IMAGE_WEIGHTS = {
     "mobilenet_v2": "weights/mobilenetv2_imagenet_notop.weights.h5",
     "efficientnet_lite2": "weights/efficientnet_lite2_imagenet.npz",
@@ -79,7 +72,7 @@ def main(argv=None):
     for name in NAMES:
         if (options.out / name).exists():
             raise InputError(f"{options.out / name}: exists already, and is not overwritten")
-    own_pairs = _recipe()
+    own_pairs = recipe()
     write_table(options.data, work / "data")
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
     flags += [f"--seed={options.seed}", f"--dim={DIM}"]
@@ -90,11 +83,11 @@ def main(argv=None):
     if options.variances_alone:
         points = points_of(from_preset(options.text_weights))
     elif options.heads:
-        points = averaged(settings, data, options)
+        points = preset_vectors.averaged(settings, data, options)
     own_pairs.train(
         settings,
         data,
-        prepare=lambda started: repeat(started, work / "data" / "coco"),
+        prepare=lambda started: preset_vectors.repeat(started, work / "data" / "coco"),
         networks=lambda settings: small_networks(settings, data, options),
         points=points,
     )
@@ -137,21 +130,6 @@ def unshown(data):
     ]
 
 
-def repeat(started, folder):
-    """Lets an epoch see the captions of COCO's photos several times."""
-    records = started.train.records
-    of_coco = np.array([Path(path).parent == folder for path in records.image_paths])
-    more = np.flatnonzero(of_coco[records.caption_image])
-    rows = np.concatenate([np.arange(records.num_captions), *[more] * (COCO_TIMES - 1)])
-    repeated = dataclasses.replace(
-        records,
-        captions=records.captions[rows],
-        caption_image=records.caption_image[rows],
-        caption_vectors=records.caption_vectors.select(rows),
-    )
-    started.train = started.train.with_records(repeated)
-
-
 def small_networks(settings, data, options):
     """The networks as the preset keeps them, written small and read again, MiniLM's upper blocks
     trained through in between."""
@@ -159,15 +137,15 @@ def small_networks(settings, data, options):
     for stage in ("networks", "trained-through"):
         folder = work / stage
         if not folder.exists():
-            whole = _recipe().build(settings, *made(stage, settings, data, options))
+            whole = recipe().build(settings, *made(stage, settings, data, options))
             zoo.save_preset(whole, folder, half_precision="int8")
     model = from_preset(folder)
-    return None, *_backbones(model), model.tokenizer
+    return None, *backbones(model), model.tokenizer
 
 
 def made(stage, settings, data, options):
     """The network of pictures, that of captions, and the tokenizer, of one stage."""
-    own_pairs = _recipe()
+    own_pairs = recipe()
     if stage == "networks":
         photos = encoders.side_by_side(
             *(
@@ -185,112 +163,42 @@ def made(stage, settings, data, options):
         return photos, encoders.sentences(options.text_weights, settings.max_words), tokenizer
     model = from_preset(options.out / "work" / "networks")
     started = of_vectors("text", model, settings, data, options)
-    heads = own_pairs.build(settings, *_backbones(model), model.tokenizer)
-
-    def show(heads):
-        print("heads:", own_pairs.own_pairs_start.recalls(heads, started.validation), flush=True)
-
-    sentences = preset_text.trained_through(heads, started.train, settings.seed, show)
-    return _backbones(model)[0], sentences, model.tokenizer
+    heads = own_pairs.build(settings, *backbones(model), model.tokenizer)
+    sentences = preset_text.trained_through(heads, started.train, settings.seed)
+    return backbones(model)[0], sentences, model.tokenizer
 
 
-def of_vectors(name, model, settings, data, options):
-    """A run over the vectors of a model's networks, in a work folder of its own."""
-    work = options.out / "work"
-    started = training.start(dataclasses.replace(settings, out=work / name), data)
-    splits = started.train, started.validation, started.test
-    started.read_features(*(_recipe().stored(split, model) for split in splits))
-    if options.views > 1:
-        seen, backbone = splits[0].records, _backbones(model)[0]
-        views = Views(splits[0].source, seen, options.views)
-        vectors = cached(cache_folder("features"), backbone, seen, views)
-        source = AnyView(vectors, seen.num_images, settings.seed)
-        started.train = dataclasses.replace(started.train, source=source)
-    repeat(started, work / "data" / "coco")
-    return started
-
-
-class AnyView(Features):
-    """Stored vectors of several views of each of `count` pictures, of which any is read."""
-
-    def __init__(self, vectors, count, seed):
-        super().__init__(vectors)
-        self.views, self.count = len(vectors) // count, count
-        self.rng = np.random.default_rng(seed)
-
-    def gather(self, indices):
-        views = self.rng.integers(self.views, size=len(indices))
-        return super().gather(indices + self.count * tf.constant(views, indices.dtype))
-
-
-def averaged(settings, data, options):
-    """The points of a preset with the mean of the maps that training with each seed makes of its
-    own: they start alike, so that their mean is a map as they are (Wortsman et al., ICML 2022)."""
-    own_pairs, preset = _recipe(), from_preset(options.text_weights)
-    start = own_pairs.own_pairs_start
-    if options.text:
-        preset = with_text(preset, settings, data, options)
-    started = of_vectors("heads", preset, settings, data, options)
-    points = own_pairs.build(settings, *_backbones(preset), preset.tokenizer)
-    heads, weights, found = started.reader(points), start.maps(points), []
-    for seed in options.heads:
-        start.begin(points, preset)
-        preset_text.fit(heads, started.train, None, seed, **preset_text.AGAIN)
-        found.append([weight.numpy() for weight in weights])
-        print(f"seed {seed}:", start.recalls(heads, started.validation), flush=True)
-    for weight, *values in zip(weights, *found, strict=True):
-        weight.assign(np.mean(values, axis=0))
-    print("mean:", start.recalls(heads, started.validation), flush=True)
-    for tower in (points.image_encoder, points.caption_encoder):
-        tower.get_layer("dropout").rate = 0.0  # a variance is of the point that is asked for
-    return points
-
-
-def with_text(preset, settings, data, options):
-    """The points of a preset, MiniLM's upper blocks trained on, as they are kept."""
-    own_pairs, folder = _recipe(), options.out / "work" / "trained-on"
-    if not folder.exists():
-        started = of_vectors("text-again", preset, settings, data, options)
-        points = own_pairs.build(settings, *_backbones(preset), preset.tokenizer)
-        own_pairs.own_pairs_start.begin(points, preset)
-        points = preset_text.with_blocks(points, started.train, settings.seed)
-        zoo.save_preset(points, folder, half_precision="int8")
-    return from_preset(folder)
-
-
-def _backbones(model):
-    return [tower.get_layer("backbone") for tower in (model.image_encoder, model.caption_encoder)]
+def said_of(settings, options):
+    """For the card: what the preset was trained on in which steps, and by which commands."""
+    of_coco = len({name for name, _ in unshown(options.data)})
+    steps = [
+        f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is shown, "
+        f"whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored vectors of "
+        "MobileNetV2 and EfficientNet-Lite2 (ImageNet), frozen, and of all-MiniLM-L6-v2, whose "
+        f"upper {preset_text.BLOCKS} blocks were trained before"
+    ]
+    before = list_presets().get(options.text_weights, {}).get("command", "")
+    text = options.text_weights if before else "all-MiniLM-L6-v2"
+    command = f"python -m tools.preset_photos DATA {text} OUT --seed {settings.seed}"
+    if options.heads:
+        seeds = " ".join(map(str, options.heads))
+        steps.append(
+            f"{'the blocks, and then ' if options.text else ''}the maps by {len(options.heads)} "
+            f"seeds ({seeds}), trained on over {options.views} views a photo, the maps averaged"
+        )
+        command += f" --heads {seeds} --views {options.views}{' --text' if options.text else ''}"
+        command = f"{before}{THEN}{command}"
+    elif options.variances_alone:
+        command = f"{before.split(THEN)[0]}{THEN}{command} --variances-alone"
+    steps.append("variances (PFE) that follow how many captions lie near")
+    return THEN.join(steps), command
 
 
 def save(settings, options):
     """Writes both presets, the second as the means of the first."""
     folder = RunFolder.existing(settings.out)
     model = from_preset(folder.path)
-    of_coco = len({name for name, _ in unshown(options.data)})
-    trained_on = (
-        f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is shown, "
-        f"whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored vectors of "
-        "MobileNetV2 and EfficientNet-Lite2 (ImageNet), frozen, and of all-MiniLM-L6-v2, whose "
-        f"upper {preset_text.BLOCKS} blocks were trained before; then variances (PFE) that follow "
-        "how many captions lie near"
-    )
-    if options.heads:
-        seeds = " ".join(map(str, options.heads))
-        blocks = "the blocks, and then " if options.text else ""
-        over = f" over {options.views} views a photo" if options.views > 1 else ""
-        again = f"{blocks}the maps by {len(options.heads)} seeds ({seeds}), were trained on{over}, "
-        again += "and the maps averaged; then var"
-        trained_on = trained_on.replace("then var", again)
-    command = f"python -m tools.preset_photos DATA all-MiniLM-L6-v2 OUT --seed {settings.seed}"
-    if options.variances_alone or options.heads:
-        before = list_presets()[options.text_weights]["command"]
-        before = before if options.heads else before.split(THEN)[0]
-        command = command.replace("all-MiniLM-L6-v2", options.text_weights)
-        more = "--variances-alone"
-        if options.heads:
-            text = " --text" if options.text else ""
-            more = f"--heads {seeds} --views {options.views}{text}"
-        command = f"{before}{THEN}{command} {more}"
+    trained_on, command = said_of(settings, options)
     about = {**ABOUT, "trained_on": trained_on, "command": command}
     card = card_of(folder, model, about)
     shown = {name: card["data"][name] for name in ("resize", "image_size") if name in card["data"]}
@@ -345,7 +253,7 @@ def measured(model, folder, probes):
     """Retrieval on the test photos of a run, and what the probes say of it, for the card."""
     split = datasets.open(folder.data, "test")
     started = training.Run(folder)
-    started.read_features(*[_recipe().stored(split, model)] * 3)
+    started.read_features(*[recipe().stored(split, model)] * 3)
     heads = started.reader(model)
     encoded = encode(heads, started.test.records, started.test.source)
     found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
@@ -353,14 +261,6 @@ def measured(model, folder, probes):
         "metrics": {name: round(value, 2) for name, value in found.items()},
         "confidence": said_by(probes, heads.similarity, encoded),
     }
-
-
-def _recipe():
-    """The recipe of pictures of one's own, which lies outside of the packages."""
-    folder = str(Path(__file__).parent.parent / "recipes")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    return importlib.import_module("own_pairs")
 
 
 def _parser():

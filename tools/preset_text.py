@@ -18,21 +18,18 @@ OF_BLOCKS = 1 / 6  # of the heads' rate
 BATCH, GROUP = 512, 8  # batches of captions of about one length, which need little padding
 
 
-def trained_through(model, train, seed, after_heads):
+def trained_through(model, train, seed):
     """The text network of a model of points, its upper blocks trained.
 
     Args:
         model: points with heads of `zoo.encoders.vector_encoder`, which are trained here.
         train: a split whose source and captions are stored vectors.
         seed: of the order of the batches.
-        after_heads: function of the heads over stored vectors, called when they are trained.
     """
     heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
     on_vectors = heads.with_caption_encoder(encoders.head_alone(model.caption_encoder))
     fit(on_vectors, train, None, seed, **HEADS)
-    after_heads(on_vectors)
-    trained = with_blocks(model, train, seed)
-    return trained.caption_encoder.get_layer("backbone")
+    return with_blocks(model, train, seed).caption_encoder.get_layer("backbone")
 
 
 def with_blocks(model, train, seed):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import zoo
-from tools import preset_photos
+from tools import preset_photos, preset_vectors
 from zoo.confidence.probes import contents_hash
 from zoo.data.loaders.packaged_photos import FOLDER
 from zoo.data.records import Records
@@ -56,9 +56,9 @@ def test_captions_of_coco_come_several_times(tmp_path):
         caption_vectors=Features(np.arange(6.0).reshape(3, 2)),
     )
     started = SimpleNamespace(train=Split(records, None))
-    preset_photos.repeat(started, tmp_path / "coco")
+    preset_vectors.repeat(started, tmp_path / "coco")
     found = started.train.records
-    assert found.captions.tolist() == ["a dog", *["a bus", "a red bus"] * preset_photos.COCO_TIMES]
+    assert found.captions.tolist() == ["a dog", *["a bus", "a red bus"] * preset_vectors.COCO_TIMES]
     assert found.caption_vectors.gather(np.array([0, 3, 4])).numpy().tolist() == [
         [0, 1],
         [2, 3],
@@ -67,7 +67,7 @@ def test_captions_of_coco_come_several_times(tmp_path):
 
 
 def test_maps_of_several_seeds_are_averaged_from_one_start(monkeypatch, tmp_path):
-    own_pairs = preset_photos._recipe()
+    own_pairs = preset_vectors.recipe()
     start, settings = own_pairs.own_pairs_start, own_pairs.Settings(dim=3, out=tmp_path)
 
     def points(width):
@@ -81,12 +81,12 @@ def test_maps_of_several_seeds_are_averaged_from_one_start(monkeypatch, tmp_path
 
     preset = points(4)
     started = SimpleNamespace(reader=lambda model: model, train=None, validation=None)
-    monkeypatch.setattr(preset_photos, "from_preset", lambda name: preset)
-    monkeypatch.setattr(preset_photos, "of_vectors", lambda *_: started)
-    monkeypatch.setattr(preset_photos.preset_text, "fit", trained)
+    monkeypatch.setattr(preset_vectors, "from_preset", lambda name: preset)
+    monkeypatch.setattr(preset_vectors, "of_vectors", lambda *_: started)
+    monkeypatch.setattr(preset_vectors.preset_text, "fit", trained)
     monkeypatch.setattr(start, "recalls", lambda *_: {})
     options = SimpleNamespace(text_weights="photos_pfe", heads=[1, 2, 6], text=False)
-    found = preset_photos.averaged(settings, None, options)
+    found = preset_vectors.averaged(settings, None, options)
     for weight, was in zip(start.maps(found), start.maps(preset), strict=True):
         np.testing.assert_allclose(weight, was + 3.0, rtol=1e-6)
     assert found.image_encoder.get_layer("dropout").rate == 0
@@ -94,7 +94,7 @@ def test_maps_of_several_seeds_are_averaged_from_one_start(monkeypatch, tmp_path
 
 def test_any_view_of_a_picture_is_read():
     vectors = np.arange(6.0)[:, None] + np.array([0.0, 10.0])
-    source = preset_photos.AnyView(vectors, 2, seed=0)
+    source = preset_vectors.AnyView(vectors, 2, seed=0)
     rows = [source.gather(tf.constant([1, 0])).numpy()[:, 0] for _ in range(40)]
     assert {row[0] for row in rows} == {1, 3, 5}
     assert {row[1] for row in rows} == {0, 2, 4}
