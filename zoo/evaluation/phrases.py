@@ -34,9 +34,9 @@ def nouns_of(captions: Sequence[str]) -> set[str]:
     }
 
 
-def short_questions(captions, rng, each, nouns=None):
+def short_questions(captions, rng, each):
     """Questions of one to three content words, cut out of captions so that a noun ends them."""
-    found, nouns = {}, nouns_of(captions) if nouns is None else nouns
+    found, nouns = {}, nouns_of(captions)
     for count in range(1, MOST_WORDS + 1):
         kept = {}
         for _ in range(100 * each):
@@ -69,14 +69,14 @@ LONGEST = 4  # words of a phrase
 _LEADING = {"a", "an", "the"}
 
 
-def phrases(captions, rng, longest=LONGEST):
-    """A phrase of each caption: up to `longest` words, cut to an article and content words."""
+def phrases(captions, rng):
+    """A phrase of each caption: up to `LONGEST` words, cut to an article and content words."""
     found = {}
     for caption in captions:
         words = words_of(caption)
         if not words:
             continue
-        count = int(rng.integers(1, longest + 1))
+        count = int(rng.integers(1, LONGEST + 1))
         start = int(rng.integers(0, max(1, len(words) - count + 1)))
         chosen = list(words[start : start + count])
         while chosen and chosen[-1] in FUNCTION_WORDS:

@@ -83,9 +83,7 @@ def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 
     return EncodedSplit(records, images, captions, *values, _MEASURES[measure], measure)
 
 
-def evaluate(
-    model: DualEncoder, split: EncodedSplit, names: Sequence[str], ks: Sequence[int] = (1, 5, 10)
-) -> dict[str, Any]:
+def evaluate(model: DualEncoder, split: EncodedSplit, names: Sequence[str]) -> dict[str, Any]:
     """Retrieval metrics of a split, and the quality of its uncertainties.
 
     Args:
@@ -93,7 +91,6 @@ def evaluate(
         split: an `EncodedSplit`.
         names: test-time similarities, `"own"` for the model's or names of
             `zoo.similarities.NAMES`. The first ranks for the measures of uncertainty.
-        ks: the K of Recall@K.
 
     Returns:
         A dict of JSON values: `retrieval` by `zoo.similarities.name_of`, `chance`, of Gaussians
@@ -104,10 +101,9 @@ def evaluate(
     pairs = {name: split.kept_pairs(one) for name, one in rankings(model, names).items()}
     results = {
         "retrieval": {
-            name: metrics.evaluate_retrieval(pair, split.relevance, ks)
-            for name, pair in pairs.items()
+            name: metrics.evaluate_retrieval(pair, split.relevance) for name, pair in pairs.items()
         },
-        "chance": metrics.chance(split.relevance, ks),
+        "chance": metrics.chance(split.relevance),
     }
     if "log_variance" in split.images:
         results["mean_log_sigma"] = {

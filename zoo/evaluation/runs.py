@@ -20,16 +20,13 @@ def open_run(
     name: str | os.PathLike,
     data_dir: str | os.PathLike | None = None,
     split: str = "test",
-    held_out: str | None = None,
 ) -> tuple[DualEncoder, Split]:
     """The model of a run, or of a preset, and the split that it was evaluated on, or another of its
-    data, which may have moved. `held_out` is what `"test"` means, if other than in the run. Raises
-    InputError if there is no such run, it has no model yet, or its data are absent."""
+    data, which may have moved. Raises InputError if there is no such run, it has no model yet, or
+    its data are absent."""
     data = data_of(name)
     if data_dir is not None:
         data = {**data, "root": str(data_dir)}
-    if held_out is not None:
-        data = {**data, "held_out": held_out}
     if str(name) not in list_presets() and RunFolder(name).is_run:
         folder = RunFolder.existing(name)
         if not folder.model_path.is_file():

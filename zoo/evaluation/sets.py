@@ -15,12 +15,12 @@ SIDES = ("images", "captions")
 
 
 def encode_sets(
-    model: DualEncoder, records: Records, source: Any, batch_size: int = 64
+    model: DualEncoder, records: Records, source: Any
 ) -> dict[str, dict[str, np.ndarray]]:
     """The sets of a split, by a `DualEncoder` of `dive` or `pvse`: `{"images", "captions"}`, each a
     dict of arrays, see `zoo.encoders.with_attention`."""
-    pictures = batches.image_batches(records, source, batch_size).map(lambda b: b["images"])
-    words = batches.caption_batches(records, model.tokenizer, 4 * batch_size)
+    pictures = batches.image_batches(records, source).map(lambda b: b["images"])
+    words = batches.caption_batches(records, model.tokenizer)
     towers = [encoders.with_attention(t) for t in (model.image_encoder, model.caption_encoder)]
     inputs = (pictures, words.map(lambda b: b["captions"]))
     return {

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.layouts import recognised
 from zoo.data.records import Problems, Records
-from zoo.errors import InputError
+from zoo.errors import InputError, lookup
 from zoo.files.text_files import name_on_disk
 
 MOST_HELD_OUT = 5000  # images of a split that nobody has named
@@ -199,3 +199,6 @@ def _divide(splits, share, seed):
         if not named[name]:
             named[name], order = order[:count], order[count:]
     return {**named, "train": order}
+
+
+__getattr__ = lookup(__name__)  # names of earlier versions

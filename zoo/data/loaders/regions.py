@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from zoo.data.loaders.gather import is_karpathy, karpathy_records
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.records.sources import Features
 from zoo.errors import InputError
 from zoo.files.array_files import read_array
-from zoo.files.json_files import read_json
 from zoo.files.text_files import existing_folder, read_lines, whole_number
 
 SPLITS = ("train", "dev", "test", "testall")
@@ -29,8 +27,7 @@ def load(
             one caption a line, five an image, and perhaps `{split}_ids.txt`, an id a line for
             every image, row or caption. Images may be stored once, or five times in a row.
             COCO's benchmarks ask for the ids of captions: `{split}_caption_ids.txt`, one a line
-            beside `_caps.txt`, or for `test` and `testall` Karpathy's `dataset_coco.json` in the
-            folder, if its sentences are those of `_caps.txt`.
+            beside `_caps.txt`.
         split: `"train"`, `"dev"`, `"test"` or, for COCO, `"testall"`.
         skip_bad, verbose: as of `zoo.data.cub.load`, as are Returns and Raises.
 
@@ -46,9 +43,7 @@ def load(
     lines = read_lines(captions_path)
     num_images, every = _layout(path, len(array), captions_path, len(lines))
     ids = _ids(root / f"{split}_ids.txt", num_images, len(array), len(lines), problems)
-    caption_ids, coco_ids = _caption_ids(root, split, captions_path, lines, verbose)
-    if coco_ids is not None:
-        ids = coco_ids
+    caption_ids = _caption_ids(root / f"{split}_caption_ids.txt", captions_path, len(lines))
     kept = [bool(text.strip()) for text in lines]
     for line in np.flatnonzero(~np.array(kept)):
         problems.bad("empty captions", f"{captions_path}:{line + 1}", "an empty caption")
@@ -131,42 +126,10 @@ def _ids(path, num_images, rows, captions, problems):
     return ids
 
 
-def _caption_ids(root, split, captions_path, lines, verbose):
-    """The ids of the captions, or None; and those of the images where Karpathy's JSON says both."""
-    path = root / f"{split}_caption_ids.txt"
-    if path.exists():
-        return _numbers(path, captions_path, len(lines)), None
-    path = root / "dataset_coco.json"
-    if split not in ("test", "testall") or not path.exists():
-        return None, None
-    content = read_json(path)
-    if not is_karpathy(content):
-        raise InputError(f"{path}: expected Karpathy's JSON, images with their sentences inside")
-    listed = list(karpathy_records(path, content, "test", Problems(), "cocoid"))
-    num_images = len(lines) // CAPTIONS_PER_IMAGE
-    image_ids, caption_ids = [], []
-    for record in listed[:num_images]:
-        image_ids.append(record.image_id)
-        caption_ids += (record.caption_ids or [])[:CAPTIONS_PER_IMAGE]
-    sentences = [text for record in listed for text in record.captions[:CAPTIONS_PER_IMAGE]]
-    for number, (line, text) in enumerate(zip(lines, sentences, strict=False), 1):
-        if line.strip() and _letters(line) != _letters(text):
-            raise InputError(
-                f"{captions_path}:{number}: expected the sentence of {path.name}, {text!r}, "
-                f"found {line!r}"
-            )
-    if len(caption_ids) != len(lines):
-        raise InputError(
-            f"{path}: expected {CAPTIONS_PER_IMAGE} numbered sentences for each of the "
-            f"{num_images} images of {captions_path.name}, found {len(caption_ids)}"
-        )
-    if verbose:
-        print(f"{root.name} {split}: ids of images and captions out of {path.name}")
-    return caption_ids, image_ids
-
-
-def _numbers(path, captions_path, expected):
-    """One id a line, of which none occurs twice."""
+def _caption_ids(path, captions_path, expected):
+    """The ids of the captions, one a line, of which none occurs twice; None without a file."""
+    if not path.exists():
+        return None
     lines, ids = read_lines(path), {}
     if len(lines) != expected:
         raise InputError(
@@ -180,11 +143,6 @@ def _numbers(path, captions_path, expected):
         if first != line:
             raise InputError(f"{path}:{line}: id {number} occurs twice, first in line {first}")
     return list(ids)
-
-
-def _letters(text):
-    """What is left of a sentence whatever a tokenizer does to it."""
-    return "".join(character for character in text.lower() if character.isalnum())
 
 
 def _pairs(records):

@@ -17,7 +17,7 @@ from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
 from zoo.models.forward import Forward
 
-_BATCH = 64
+_BATCH, _IMAGES = 64, 32  # captions and images at once
 _STEP = 4  # lengths are rounded up to these, so that a handful of graphs serves all of them
 _NOTHING = 0  # the id of padding, of every tokenizer
 
@@ -27,7 +27,6 @@ def cached(
     backbone: keras.Model,
     records: Records,
     source: Any,
-    batch_size: int = 32,
     verbose: bool = True,
 ) -> np.ndarray:
     """The features of all images of a split as a float16 memory map on disk, read-only. The file is
@@ -42,7 +41,7 @@ def cached(
     with atomic(path) as unfinished:
         stored = open_memmap(unfinished, np.float16, shape)
         done = 0
-        for batch in source.in_order(batch_size):
+        for batch in source.in_order(_IMAGES):
             # Half precision ends at 65,504.
             features = np.clip(forward(batch), -6e4, 6e4)
             stored[done : done + len(features)] = features
