@@ -136,13 +136,7 @@ def uneven():
     return records, captions.WordTokenizer(words, max_words=1), source
 
 
-@pytest.mark.parametrize(
-    ("each", "expected"),
-    [
-        (None, 3),
-        (2, 2),
-    ],
-)
+@pytest.mark.parametrize(("each", "expected"), [(None, 3), (2, 2)])
 def test_images_come_with_their_captions(uneven, each, expected):
     records, tokenizer, source = uneven
     dataset = batches.images_with_captions(
@@ -161,24 +155,6 @@ def test_images_come_with_their_captions(uneven, each, expected):
     # Of an image with more captions than are shown each is as likely.
     last = np.bincount(drawn.ravel())[records.caption_image == 5]
     np.testing.assert_allclose(last, 100 * expected / 8, atol=25)
-
-
-def test_workers_are_disjoint_and_complete(uneven):
-    records, tokenizer, source = uneven
-    for make, key, total in (
-        (batches.image_caption_pairs, "captions", records.num_captions),
-        (batches.images_with_captions, "image_labels", records.num_images),
-    ):
-        size = 11 if make is batches.image_caption_pairs else 3
-        parts = [
-            _collect(make(records, tokenizer, source, 2 * size, num_steps=total // (2 * size),
-                          shard=(index, 2)))[key].ravel()
-            for index in range(2)
-        ]  # fmt: skip
-        assert not set(parts[0]) & set(parts[1])
-        together = np.concatenate(parts)
-        assert len(together) == len(set(together)) == total // (2 * size) * 2 * size
-    assert len(together) == total
 
 
 def _in_order(records, source):

@@ -16,24 +16,8 @@ from zoo.files.json_files import pack, unpack
 from zoo.similarities import Cosine
 
 DIM, PHOTOS, EACH = 24, 240, 3
-NOUNS = [
-    "dog",
-    "cat",
-    "horse",
-    "boat",
-    "beach",
-    "field",
-    "street",
-    "child",
-    "man",
-    "woman",
-    "ball",
-    "bus",
-    "tree",
-    "snow",
-    "hat",
-    "kite",
-]
+NOUNS = ["dog", "cat", "horse", "boat", "beach", "field", "street", "child",
+         "man", "woman", "ball", "bus", "tree", "snow", "hat", "kite"]  # fmt: skip
 LOOKS = ["red", "black", "small", "old", "wet", "tall"]
 
 

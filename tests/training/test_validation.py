@@ -80,17 +80,6 @@ def test_the_best_epoch_of_all_phases_is_kept(tmp_path):
     assert all((np.asarray(v) == 3.0).all() for v in model.trainable_variables)
 
 
-def test_a_restart_changes_nothing(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    epochs(whole, make_model(), [1.0, 3.0, 2.0])
-    epochs(killed, make_model(), [1.0, 3.0])
-    epochs(killed, make_model(), [3.0, 2.0], start=1)
-    assert read_best(whole / "best.npz") == read_best(killed / "best.npz")
-    with np.load(whole / "best.npz") as one, np.load(killed / "best.npz") as other:
-        for name in one.files:
-            np.testing.assert_array_equal(one[name], other[name])
-
-
 def test_the_whole_model_is_kept_where_a_part_is_fitted(tmp_path):
     model = make_model()
     part = model.with_image_encoder(model.image_encoder.get_layer("head"))
