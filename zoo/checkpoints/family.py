@@ -79,16 +79,14 @@ def check_no_order(source: Source) -> None:
 def clip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
     """CLIP's tokenizer: the given one, that of a file of merges, or of one in the folder."""
     given = _given(source, _MERGES)
-    if given is None or isinstance(given, keras.layers.Layer):
-        return given
-    return read_clip_tokenizer(given, max_words)
+    return read_clip_tokenizer(given, max_words) if isinstance(given, pathlib.Path) else given
 
 
 def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
     """ProLIP's tokenizer: SigLIP's SentencePiece with canonical text, rows filled with its end
     token, or CLIP's (H/14)."""
     given = _given(source, (*_PIECES, *_MERGES))
-    if given is None or isinstance(given, keras.layers.Layer):
+    if not isinstance(given, pathlib.Path):
         return given
     if given.suffix == ".model":
         return siglip_tokenizer(given, max_words)
@@ -115,7 +113,7 @@ def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
 def bert_tokenizer(source, words: int, max_words: int) -> keras.layers.Layer | None:
     """BERT's tokenizer, of its `vocab.txt`."""
     given = _given(source, ("vocab.txt",))
-    if given is None or isinstance(given, keras.layers.Layer):
+    if not isinstance(given, pathlib.Path):
         return given
     return _checked(read_bert_tokenizer(given, max_words), words, given)
 

@@ -66,19 +66,16 @@ class Stream:
         return mix_batches(batches, seed=self.seed, start_step=start_step, **self.mixing)
 
     @property
-    def most(self) -> int:
-        if self.make is class_pairs:
-            return self.options.get("pairs_per_class", 1) * self.split.records.num_classes
-        return self._rows
-
-    @property
     def _rows(self):
         records, by_image = self.split.records, self.make is images_with_captions
         return records.num_images if by_image else records.num_captions
 
     @property
     def size(self) -> int:
-        return min(self.batch_size, self.most)
+        most = self._rows
+        if self.make is class_pairs:
+            most = self.options.get("pairs_per_class", 1) * self.split.records.num_classes
+        return min(self.batch_size, most)
 
     @property
     def steps_per_epoch(self) -> int:
