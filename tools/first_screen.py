@@ -8,7 +8,10 @@ packaged photos with its own photo put there. One half calibrates the other.
 
 import textwrap
 from pathlib import Path
+from unittest import mock
 
+import matplotlib
+import matplotlib.style
 import numpy as np
 from PIL import Image
 
@@ -24,6 +27,10 @@ TOP, SIDE = 4, 320
 FAINT = 0.45  # of a picture that is not meant as an answer
 QUESTIONS = ("two people riding horses on the beach", "a penguin")
 MODEL = "photos_pfe"
+# Of what is right and wrong, and of the curve; on a dark ground 8:1, and 4.8:1.
+LIGHT, DARK = (RIGHT, WRONG, style.PALETTE[0]), ("#35c79a", "#ff9d5c", "#2e94d6")
+ON_DARK = {**matplotlib.style.library["dark_background"], "grid.color": "#3a3e49"}
+ON_DARK |= dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "#1e2129")
 
 
 def main(argv=None):
@@ -41,20 +48,11 @@ def main(argv=None):
         f"of {len(right):,} held-out captions {1 - right.mean():.0%} find a wrong photo first, of "
         f"the surest half {1 - right[surest].mean():.0%}"
     )
-    figure = draw(rows, probability, right)
-    print(*save_both(figure, options.out, dpi=130))
-    for path in (options.out, options.out.with_stem(f"{options.out.stem}_dark")):
+    dark = options.out.with_stem(f"{options.out.stem}_dark")
+    for path, colours, look in ((options.out, LIGHT, {}), (dark, DARK, ON_DARK)):
+        with mock.patch.dict(style.STYLE, look):
+            print(style.save(draw(rows, probability, right, *colours), path, dpi=130))
         _fewer_colours(path)
-
-
-def save_both(figure, path, dpi=150):
-    """Saves a figure as `path`, and as `…_dark.png` beside it; it is dark afterwards."""
-    path = Path(path)
-    style.save(figure, path, dpi=dpi)
-    style.darken(figure)
-    other = path.with_stem(f"{path.stem}_dark")
-    figure.savefig(other, dpi=dpi, facecolor=figure.get_facecolor())
-    return path, other
 
 
 def cross_fitted(retriever, seed):
@@ -95,7 +93,7 @@ def square(path, answered):
 
 
 @style.styled
-def draw(rows, probability, right):
+def draw(rows, probability, right, likely, unlikely, surest):
     """The figure."""
     figure = style.new_figure(11.0, 4.3)
     left, side = figure.subfigures(1, 2, width_ratios=(2.3, 1.0))
@@ -103,7 +101,7 @@ def draw(rows, probability, right):
     for row, (answer, pictures) in enumerate(rows):
         axis = left.add_subplot(grid[row, 0])
         axis.axis("off")
-        color = RIGHT if answer.verdict == "likely" else WRONG
+        color = likely if answer.verdict == "likely" else unlikely
         stated = f"{answer.verdict[0].upper()}{answer.verdict[1:]}"
         quoted = textwrap.fill(f"“{answer.question}”", 20)
         axis.text(0, 0.94, quoted, fontsize=11, va="top")
@@ -119,7 +117,7 @@ def draw(rows, probability, right):
     random = 100 * curve["random_aurc"]
     x, y = 100 * curve["coverage"], 100 * curve["risk"]
     few = len(x) // 50  # of fewer answers a share of wrong ones is noise
-    axis.plot(x[few:], y[few:], color=style.PALETTE[0], label="the surest first")
+    axis.plot(x[few:], y[few:], color=surest, label="the surest first")
     axis.axhline(random, color=GREY, linestyle=":", label="at random")
     axis.set(xlabel="answered, in %", ylabel="of these wrong, in %", xlim=(0, 100))
     axis.set_ylim(0, 1.15 * max(random, y[few:].max()))

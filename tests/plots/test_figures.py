@@ -29,7 +29,7 @@ def texts(figure):
     return " | ".join(text.get_text() for text in found if text.get_visible())
 
 
-def test_training_curves_pair_validation_and_name_phases():
+def test_training_curves_pair_validation():
     history = {
         "phase": ["warm_up", "warm_up", "fine_tuning"],
         "epoch": [1.0, 2.0, 1.0],
@@ -39,14 +39,11 @@ def test_training_curves_pair_validation_and_name_phases():
         "seconds": [1.0, 1.0, 1.0],
     }
     figure = training_curves(history)
-    loss, rsum = figure.axes[:2]
+    loss, rsum = figure.axes
     np.testing.assert_array_equal(loss.lines[0].get_xydata(), [[1, 3], [2, 2], [3, 1]])
     np.testing.assert_array_equal(loss.lines[1].get_ydata(), history["val_loss"])
     np.testing.assert_array_equal(rsum.lines[0].get_ydata(), history["val_rsum"])
-    words = texts(figure)
-    assert "warm up" in words
-    assert "fine tuning" in words
-    assert "seconds" not in words
+    assert "seconds" not in texts(figure)
     assert len(training_curves({"loss": [1.0]}).axes) == 1
     with pytest.raises(ValueError, match="curves"):
         training_curves({"epoch": [1]})

@@ -47,12 +47,6 @@ class InGallery:
     ceiling: float = 1.0  # what no probability exceeds, see `zoo.confidence.quality.ceiling`
     likeness: np.ndarray | None = None  # of the probes' items to the gallery; None: all weigh alike
 
-    def __post_init__(self):
-        if self.size < 1 or not len(self.ranks) or (self.ranks < 1).any():
-            raise ValueError("'in_gallery' must have a size and ranks of at least 1")
-        if len(self.ranks) != len(self.groups):
-            raise ValueError("'in_gallery' must have one rank and group per probe")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Confidence:
@@ -92,10 +86,6 @@ class Confidence:
     known: KnownQueries | None = None
     copies: float | None = None
     in_gallery: InGallery | None = None
-
-    def __post_init__(self):
-        if not self.names or len(self.names) != len(self.logistic.weights):
-            raise ValueError("'names' must have one name a weight")
 
     @classmethod
     def fit(cls, similarity, correct, uncertainty=None, *, names=None, penalty=None, groups=None):
@@ -213,15 +203,6 @@ class Confidence:
             return np.ones(len(features))
         at_most = np.searchsorted(seen.present, seen.matcher.logit(features), side="right")
         return (1 + at_most) / (len(seen.present) + 1)
-
-    def check_size(self, num_items):
-        """A ValueError of a gallery that differs by more than 5 % in size."""
-        if self.is_void(num_items):
-            raise ValueError(
-                f"the calibration was made on a gallery of {self.gallery.size:,} items and is not "
-                f"true of one of {num_items:,}: calibrate on this gallery, see "
-                "zoo.confidence.calibrate_on"
-            )
 
     def is_void(self, num_items):
         """Whether a gallery has grown or shrunk too much for its calibration."""

@@ -72,12 +72,6 @@ class Logistic:
     weights: np.ndarray
     bias: float
 
-    def __post_init__(self):
-        if not len(self.centre) == len(self.spread) == len(self.weights):
-            raise ValueError("'centre', 'spread' and 'weights' must have one number a feature")
-        if not (np.asarray(self.spread) > 0).all():
-            raise ValueError("'spread' must be positive")
-
     @classmethod
     def fit(cls, features, correct, penalty, signs=None, weights=None):
         """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; `correct` may be shares.

@@ -52,10 +52,6 @@ class Trial:
     fit: np.ndarray  # (Q, R), whether it does: 0 or 1, or by an oracle a probability
     asked: int  # questions per gallery, on average
 
-    def __post_init__(self):
-        if self.probability.ndim != 2 or self.probability.shape != self.fit.shape:
-            raise ValueError("a trial must have a fit for each probability")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Strangers:
@@ -104,9 +100,6 @@ class Fits:
         most: what no probability exceeds; None: what `trials` have shown.
         strangers: `Strangers`, by which `near` learns for a gallery of one kind; or None.
 
-    Raises:
-        ValueError: if the numbers do not fit.
-
     Reference: docs/results/confidence.md for the formulas' measurements on people's judgments.
     """
 
@@ -117,10 +110,6 @@ class Fits:
     source: str = ""
     most: float | None = None
     strangers: Strangers | None = None
-
-    def __post_init__(self):
-        if np.shape(self.sentence) != (2,):
-            raise ValueError(f"'sentence' must be (2,); received {np.shape(self.sentence)}")
 
     @functools.cached_property
     def ceiling(self):

@@ -28,31 +28,13 @@ class QueryScores:
         top = checks.matrix(self.top, "top")
         mean = checks.vector(self.mean, "mean", len(top))
         variance = checks.vector(self.variance, "variance", len(top))
-        size = np.asarray(self.size)
-        if (variance < 0).any():
-            raise ValueError(f"`variance` must not be negative; received {variance.min()}")
-        if (top[:, 1:] > top[:, :-1]).any():
-            raise ValueError("`top` must be sorted, best score first")
-        if size.shape not in ((), mean.shape) or (size < top.shape[1]).any():
-            raise ValueError(
-                f"`size` must be the number of items, at least {top.shape[1]}; received {self.size}"
-            )
         for name, value in (("top", top[:, :DEPTH]), ("mean", mean), ("variance", variance)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "size", np.broadcast_to(size, mean.shape))
+        object.__setattr__(self, "size", np.broadcast_to(self.size, mean.shape))
         if self.agreement is not None and not np.shape(self.agreement)[-1]:
             object.__setattr__(self, "agreement", None)  # of fewer answers than any rank
-        if self.agreement is not None:
-            values = checks.matrix(self.agreement, "agreement")
-            expected = (len(top), len(reached_ranks(self.top.shape[1])))
-            if values.shape != expected:
-                raise ValueError(
-                    f"`agreement` must be of shape {expected}; received {values.shape}"
-                )
-            object.__setattr__(self, "agreement", values)
         if self.is_copy is not None:
-            copies = checks.truths(np.ravel(self.is_copy), "is_copy", top.size)
-            object.__setattr__(self, "is_copy", copies.reshape(top.shape)[:, :DEPTH])
+            object.__setattr__(self, "is_copy", np.asarray(self.is_copy)[:, :DEPTH])
 
     def __len__(self):
         return len(self.top)
@@ -78,8 +60,6 @@ class QueryScores:
         search space and `copies` are for the agreement of answers."""
         rows = checks.matrix(similarity, "similarity")
         keep = np.ones(rows.shape, bool) if keep is None else np.asarray(keep, bool)
-        if keep.shape != rows.shape:
-            raise ValueError(f"`keep` must be of shape {rows.shape}; received {keep.shape}")
         size = keep.sum(axis=1)
         if size.min() < 2:
             raise ValueError(
@@ -92,10 +72,6 @@ class QueryScores:
         if vectors is None:
             return cls(top, mean, variance, size)
         vectors = np.asarray(vectors)
-        if vectors.ndim != 2 or len(vectors) != rows.shape[1]:
-            raise ValueError(
-                f"`vectors` must be ({rows.shape[1]}, dim), one an item; received {vectors.shape}"
-            )
         beside = agreement(vectors[best], vectors.mean(axis=0), copies)
         return cls(top, mean, variance, size, *beside)
 
@@ -148,14 +124,6 @@ def agreement(answers, centre, copies=None):
     # answers nearer than the cosine `copies` to one before them, are passed over: a picture that is
     # there five times does not agree with itself. Where all are copies it is `copies` itself.
     answers, centre = np.asarray(answers), np.asarray(centre)
-    fits = answers.ndim == 3 and centre.shape in (answers.shape[2:], answers[:, 0].shape)
-    if not fits:
-        raise ValueError(
-            f"`answers` must be (queries, R, {centre.shape[-1] if centre.ndim else 'dim'}), of the "
-            f"dimension of `centre`; received shape {answers.shape} and a centre of {centre.shape}"
-        )
-    if not np.isfinite(centre).all():
-        raise ValueError("`centre` must be finite; received NaN or infinities")
     # Squares and differences of small whole numbers and of half precision do not fit in them.
     answers = answers.astype(np.result_type(answers.dtype, np.float32), copy=False)
     reached = reached_ranks(answers.shape[1])

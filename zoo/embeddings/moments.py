@@ -24,31 +24,12 @@ class GalleryMoments:
     mean: np.ndarray  # (dim + 1,), E h
     scatter: np.ndarray  # (dim + 1, dim + 1), S, about the mean
 
-    def __post_init__(self):
-        mean, scatter = (np.asarray(x, np.float64) for x in (self.mean, self.scatter))
-        if mean.ndim != 1 or len(mean) < 2 or scatter.shape != (len(mean), len(mean)):
-            raise ValueError(
-                "`mean` and `scatter` must be (dim + 1,) and (dim + 1, dim + 1); received "
-                f"{mean.shape} and {scatter.shape}"
-            )
-        if self.count < 1 or not (np.isfinite(mean).all() and np.isfinite(scatter).all()):
-            raise ValueError("moments must be finite and of at least one item")
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "scatter", scatter)
-
     @classmethod
     def of(cls, vectors):
-        """The moments of vectors `(items, dim)`; a ValueError if they are no finite matrix."""
-        vectors = np.asarray(vectors)
-        if vectors.ndim != 2 or 0 in vectors.shape:
-            raise ValueError(
-                f"`vectors` must be (items, dim), at least one of each; received {vectors.shape}"
-            )
+        """The moments of vectors `(items, dim)`, at least one."""
         total = None
         for start in range(0, len(vectors), _BLOCK):
             block = vectors[start : start + _BLOCK].astype(np.float64)
-            if not np.isfinite(block).all():
-                raise ValueError("`vectors` must be finite; received NaN or infinities")
             h = np.concatenate([block, (block * block).sum(axis=1, keepdims=True)], axis=1)
             mean = h.mean(axis=0)
             h -= mean
@@ -58,19 +39,11 @@ class GalleryMoments:
 
     def __add__(self, other):
         """The moments of both galleries together."""
-        if len(other.mean) != len(self.mean):
-            raise ValueError(
-                f"shards must have the same dimension; received {self.dim} and {other.dim}"
-            )
         count = self.count + other.count
         step = other.mean - self.mean
-        return GalleryMoments(
-            count,
-            self.mean + step * (other.count / count),
-            self.scatter
-            + other.scatter
-            + np.outer(step, step) * (self.count * other.count / count),
-        )
+        between = np.outer(step, step) * (self.count * other.count / count)
+        mean = self.mean + step * (other.count / count)
+        return GalleryMoments(count, mean, self.scatter + other.scatter + between)
 
     @property
     def dim(self):
@@ -80,14 +53,14 @@ class GalleryMoments:
     def squared_distance_scores(self, queries):
         """`(mean, variance)`, `(queries,)` each, of −‖q − g‖² of queries `(queries, dim)`."""
         centre, spread, cross, norm, total = self._about_mean
-        q = self._queries(queries) - centre
+        q = np.asarray(queries, np.float64) - centre
         mean = -(q * q).sum(axis=1) - total
         variance = 4 * (products(q, spread) * q).sum(axis=1) - 4 * q @ cross + norm
         return mean, np.maximum(variance, 0.0)
 
     def inner_product_scores(self, queries):
         """`(mean, variance)` of q·g, as above."""
-        q = self._queries(queries)
+        q = np.asarray(queries, np.float64)
         centre, spread, *_ = self._about_mean
         return q @ centre, np.maximum((products(q, spread) * q).sum(axis=1), 0.0)
 
@@ -113,16 +86,6 @@ class GalleryMoments:
     def arrays(self):
         """What `numpy.savez` takes; `GalleryMoments(**arrays)` is the inverse."""
         return {"count": self.count, "mean": self.mean, "scatter": self.scatter}
-
-    def _queries(self, queries):
-        queries = np.asarray(queries, np.float64)
-        if queries.ndim != 2 or queries.shape[1] != self.dim:
-            raise ValueError(
-                f"`queries` must be (queries, {self.dim}); received shape {queries.shape}"
-            )
-        if not np.isfinite(queries).all():
-            raise ValueError("`queries` must be finite; received NaN or infinities")
-        return queries
 
 
 @dataclasses.dataclass(frozen=True)

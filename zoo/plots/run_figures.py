@@ -17,7 +17,6 @@ from zoo.similarities import by_name
 from zoo.training import Run, read_history
 
 _NOT_CURVES = ("phase", "epoch", "seconds")
-_COLUMNS = 3
 
 
 def draw_run(run: Run, results: dict[str, Any], split: EncodedSplit, model: DualEncoder) -> None:
@@ -102,43 +101,27 @@ def _spread(values, count, rows):
 
 @styled
 def training_curves(history: Mapping[str, Sequence]) -> Figure:
-    """One panel for every logged value, over the epochs of all phases.
+    """A panel for every value of a history, as `zoo.training.read_history` or Keras give it, over
+    the epochs; `val_NAME` is drawn with `NAME`. A ValueError if it has no values.
 
     ```python
     figure = training_curves({"loss": [2.0, 1.5, 1.2], "val_loss": [2.1, 1.7, 1.6]})
     ```
-
-    Args:
-        history: columns of one length (none is a ValueError), as
-            `zoo.training.resume.read_history` or Keras' `History.history` give them. `val_NAME` is
-            drawn with `NAME`. A column `phase` sets the phases apart and names them.
     """
     names = [n for n in history if n not in _NOT_CURVES and len(history[n])]
-    panels = [n for n in names if not (n.startswith("val_") and n[4:] in names)]
+    panels = list(dict.fromkeys(name.removeprefix("val_") for name in names))
     if not panels:
         raise ValueError(f"`history` must hold curves; received the columns {list(history)}")
-    columns = min(_COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = new_figure(3.7 * columns, 2.5 * rows + 0.2)
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True)
-    epochs = np.arange(1, len(history[panels[0]]) + 1)
-    for axis, name in zip(axes.flat, panels, strict=False):
-        validated = f"val_{name}" in names
-        _curve(axis, epochs, history[name], PALETTE[0], "-", "training")
-        if validated:
-            _curve(axis, epochs, history[f"val_{name}"], PALETTE[1], "--", "validation")
-            axis.legend()
-        axis.set_title(name.removeprefix("val_").replace("_", " "))
-        _scale(axis, history[name])
-        axis.margins(x=0.02)
-        axis.xaxis.get_major_locator().set_params(integer=True)
-        _phases(axis, history.get("phase"))
-    for position, axis in enumerate(axes.flat):
-        if position >= len(panels):
-            axis.set_visible(False)
-        elif position + columns >= len(panels):
-            axis.set_xlabel("epoch")
-            axis.tick_params(labelbottom=True)  # the row below may have no panel here
+    figure = new_figure(5.6, 1.8 * len(panels) + 0.4)
+    axes = figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0]
+    for axis, panel in zip(axes, panels, strict=True):
+        for name, line, label in ((panel, "-", "training"), (f"val_{panel}", "--", "validation")):
+            if name in names:
+                epochs = np.arange(1, len(history[name]) + 1)
+                axis.plot(epochs, history[name], line, marker=".", label=label)
+        axis.set_title(panel.replace("_", " "))
+        axis.legend()
+    axes[-1].set_xlabel("epoch, over all phases")
     return figure
 
 
@@ -166,47 +149,3 @@ def prompts_plot(accuracy, best_of_class):
     classes.hist(best_of_class, bins=np.arange(0.5, prompts + 1), color=PALETTE[1])
     classes.set(title="Each class by its best K", xlabel="K", ylabel="classes")
     return figure
-
-
-def _curve(axis, epochs, values, color, line, label):
-    values = np.asarray(values, float)
-    few = np.isfinite(values).sum() <= 30
-    axis.plot(
-        epochs, values, line, color=color, label=label, marker="o" if few else None, markersize=3.5
-    )
-
-
-def _scale(axis, values):
-    """Logarithmic where phases have losses of other sizes, such as sums and single hinges."""
-    values = np.asarray(values, float)
-    values = values[np.isfinite(values)]
-    if len(values) and 0 < 30 * values.min() < values.max():
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-
-
-def _phases(axis, phases):
-    if phases is None:
-        return
-    starts = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
-    if not starts:
-        return
-    for start in starts:
-        axis.axvline(start + 0.5, color=GREY, linewidth=1, linestyle=":")
-    for start in (0, *starts):
-        axis.annotate(
-            str(phases[start]).replace("_", " "),
-            (start + (0.5 if start else 1), 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -2),
-            textcoords="offset points",
-            va="top",
-            fontsize=8,
-            color="#5A5A5A",
-        )
-    # The names of the phases need room above the curves.
-    low, high = axis.get_ylim()
-    if axis.get_yscale() == "log":
-        axis.set_ylim(low, high * (high / low) ** 0.15)
-    else:
-        axis.set_ylim(low, high + 0.15 * (high - low))

@@ -1,6 +1,6 @@
 """Answers for programs: a gallery behind HTTP, JSON in and out (`halo search serve`).
 
-`Question` is what may be asked, docs/serving.md and `GET /` what is answered. What is wrong is
+`Question` is what may be asked, docs/serving.md and `GET /openapi.json` what is answered. What is wrong is
 `{"error": a sentence}`. uvicorn bounds the connections and the headers, Starlette the names of the
 server; how long a request may take to come a proxy has to bound (SECURITY.md).
 """
@@ -18,7 +18,6 @@ import numpy as np
 
 from zoo.confidence.judge import FIT
 from zoo.errors import InputError, require
-from zoo.retriever.client_page import client_page
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.sent_pictures import Decoders, picture_of
 
@@ -28,7 +27,7 @@ require("uvicorn", extra="serve")
 import fastapi  # noqa: E402
 import uvicorn  # noqa: E402
 from fastapi.exceptions import RequestValidationError  # noqa: E402
-from fastapi.responses import HTMLResponse, JSONResponse  # noqa: E402
+from fastapi.responses import JSONResponse  # noqa: E402
 from pydantic import (  # noqa: E402
     AfterValidator,
     BaseModel,
@@ -222,10 +221,6 @@ def application(
             return JSONResponse({"status": "failing", "error": str(error)}, 503)
         facts = {"items": len(retriever), "side": retriever.side}
         return {"status": "ok", **facts, "calibrated": retriever.confidence is not None}
-
-    @app.get("/", include_in_schema=False)
-    async def page(request: fastapi.Request) -> HTMLResponse:
-        return HTMLResponse(client_page(app.openapi(), str(request.base_url)))
 
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(StarletteHTTPException, _refused)

@@ -187,7 +187,12 @@ class Searchable:
             ValueError: as `query_scores` and `Confidence.probability`, or if the calibration was
                 made on a gallery of another size.
         """
-        confidence.check_size(len(self))
+        if confidence.is_void(len(self)):
+            raise ValueError(
+                f"the calibration was made on a gallery of {confidence.gallery.size:,} items and "
+                f"is not true of one of {len(self):,}: calibrate on this gallery, see "
+                "zoo.confidence.calibrate_on"
+            )
         found = self.query_scores(queries, scores, ids, confidence.copies)
         return confidence.probability(found, uncertainty)
 
