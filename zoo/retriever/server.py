@@ -1,8 +1,7 @@
-"""Answers for programs: a gallery behind HTTP, JSON in and out (`halo search serve`).
+"""Answers for programs: a gallery behind HTTP, JSON in and out (docs/serving.md).
 
-`Question` is what may be asked, docs/serving.md and `GET /openapi.json` what is answered. What is wrong is
-`{"error": a sentence}`. uvicorn bounds the connections and the headers, Starlette the names of the
-server; how long a request may take to come a proxy has to bound (SECURITY.md).
+What is wrong is `{"error": a sentence}`. uvicorn bounds connections and headers, Starlette the
+server's names; how long a request may take to come a proxy has to bound (SECURITY.md).
 """
 
 import asyncio
