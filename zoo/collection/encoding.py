@@ -61,8 +61,8 @@ def encode(
 ) -> "Collection":
     """Encodes what is new or has changed since the last call, by name, size and time.
 
-    A part is whole or not there, so a call that was stopped resumes with the next part. Parts are
-    never changed: the manifest, written last, says which of their items are gone.
+    A part is whole or not there, so a call that was stopped resumes with the next one; the
+    manifest, written last, says which of their items are gone.
 
     Args:
         items: see `zoo.collection.read_source`.
@@ -75,8 +75,8 @@ def encode(
         progress: whether to draw a bar.
 
     Raises:
-        InputError: if the folder holds anything else or vectors of another model, if nothing can
-            be read, or, unless `skip_bad`, for an item that cannot be read.
+        InputError: if the folder holds anything else or vectors of another model, if nothing can be
+            read, or, unless `skip_bad`, for an item that cannot be read.
     """
     if part_size < 1:
         raise InputError(f"--shard-size must be at least 1; received {part_size}")

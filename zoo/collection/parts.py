@@ -142,15 +142,12 @@ class Collection:
     ```
 
     Args:
-        folder: here or in an object store.
-        parts: the parts as the manifest of an earlier state had them; None takes the present ones.
+        folder: here or in an object store; an InputError if it is none, or encoding has not ended.
+        parts: those of the manifest of an earlier state; None takes the present ones.
 
     Attributes:
         manifest: what is encoded, by which model, what was counted and what could not be read.
         ids: the numbers of the items, ascending.
-
-    Raises:
-        InputError: if it is no such folder, or the encoding has not ended.
     """
 
     def __init__(self, folder: Any, parts: list[dict[str, Any]] | None = None):

@@ -26,7 +26,6 @@ class Items:
     items = zoo.collection.captions(["a red bird", "a blue bird"])
     len(items), items.left  # (2, {})
     ```
-
     """
 
     kind: str  # "pictures", "texts" or "rows" of a file of vectors
@@ -62,7 +61,7 @@ def read_source(
     names: Sequence[str] | None = None,
     of_vectors: bool = False,
 ) -> Items:
-    """The items of a source.
+    """The items of a source; an InputError if it holds nothing, or an argument does not fit it.
 
     Args:
         source: a folder of pictures, a CSV or TSV file, with `side="captions"` a text file, too; or
@@ -70,9 +69,6 @@ def read_source(
         side: `"images"` or `"captions"`.
         column: of a table; default `"image"` or `"caption"`.
         names: what to call the rows of a file of vectors; None for their numbers.
-
-    Raises:
-        InputError: if it holds nothing, or an argument does not fit it.
     """
     if of_vectors:
         return vectors(source, side, names)

@@ -72,25 +72,21 @@ def calibrate_on(
     index.probability(asked[:3], confidence)  # that the first answer is right, here
     ```
 
-    A calibration that is learnt over one gallery is false over another. So each calibration query,
-    a probe, asks this one with its own items inserted, for it alone, unless the index holds a copy;
-    the answer is right if an own item comes first. Nothing is written into the index. In a gallery
-    of one kind, such as an album, a probe of another kind stands out: the likelier its own items
-    are in a gallery such as this, the more it counts.
+    A calibration learnt over one gallery is false over another. So each calibration query, a probe,
+    asks this one with its own items inserted, for it alone, unless the index holds a copy; it is
+    right if an own item comes first. The index stays as it is. In a gallery of one kind, such as an
+    album, the likelier a probe's own items are in such a gallery, the more it counts.
 
     Args:
         index: a `zoo.search.Index`.
         queries: Q embeddings of held-out questions, a dict of arrays or what `encode_*` returned.
         own: embeddings of the items that they want, row by row; with `matches` M items.
-        matches: `(Q, M)` booleans, dense or scipy sparse: where several items are right, as of a
-            class; a probe brings as many as this gallery holds. None: row i wants row i.
+        matches: `(Q, M)` booleans, dense or scipy sparse, where several items are right, as of a
+            class; a probe brings as many as this gallery holds.
         groups: `(Q,)`, which questions belong together, as captions of one image; each counts once.
         uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
         known: a `KnownQueries`, to travel with the calibration.
         seed: of all that is drawn.
-
-    Returns:
-        A `Confidence`: half of the groups teach its weights, all of them how often it is right.
 
     Raises:
         AtChanceError: a ValueError, if the model matches the probes no better than chance.

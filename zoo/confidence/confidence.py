@@ -58,19 +58,16 @@ class Confidence:
     confidence.save("calibration.json")
     ```
 
-    It reads `zoo.confidence.query_features`. Weights are sign-constrained: a higher best score
-    never lowers the probability, a greater uncertainty never raises it. Probabilities are true of
-    queries that are exchangeable with the calibration queries, over the same gallery. For the
-    gallery of an index `zoo.confidence.calibrate_on` makes one.
+    It reads `zoo.confidence.query_features`; a higher best score never lowers the probability, a
+    greater uncertainty never raises it. True of queries exchangeable with the calibration's, over
+    the same gallery; for the gallery of an index `zoo.confidence.calibrate_on` makes one.
 
     Attributes:
-        names: the features, in order.
-        logistic: the `Logistic` of the features.
+        names, logistic: the features, in order, and their `Logistic`.
         num_queries, num_correct: of the calibration.
         gallery: the `GalleryIdentity` that the calibration was made on, or None.
         known: `KnownQueries`, what the model has seen in training, or None.
-        copies: the cosine from which answers are copies of one another, see
-            `zoo.confidence.agreement`, or None.
+        copies: the cosine from which answers are copies of one another, or None.
         in_gallery: the `InGallery`, what probes tell of the gallery, or None.
 
     Relations: with one feature it is Platt scaling of that feature.
@@ -95,13 +92,12 @@ class Confidence:
             similarity: `(Q, R)`, the calibration queries' scores over the gallery, higher is
                 better, or a `QueryScores` of an approximate search.
             correct: `(Q,)` booleans: the first answer is a match.
-            uncertainty: `(Q,)`, a feature that is taken as it is, such as log det Σ; of a positive
-                measure give the logarithm. None for points.
+            uncertainty: `(Q,)`, taken as it is (of a positive measure give the logarithm), or None.
             names: a list of the features to read; None for all that there are.
-            penalty: of the squared standardised weights, beside the mean log likelihood; by
-                default 0.01, and one over the queries where they are fewer than 100.
-            groups: `(Q,)`, which queries belong together, such as the captions of one image. Each
-                group counts once.
+            penalty: of the squared standardised weights, beside the mean log likelihood; by default
+                0.01, and one over the queries where they are fewer than 100.
+            groups: `(Q,)`, which queries belong together, as captions of one image; each counts
+                once.
 
         Raises:
             ValueError: if shapes differ, a number is not finite, there are fewer than 20 queries,
@@ -134,15 +130,9 @@ class Confidence:
         return cls(there, logistic, len(correct), int(correct.sum()))
 
     def probability(self, similarity, uncertainty=None):
-        """The probability that the first answer is right, `(Q,)` float64 in [0, 1].
-
-        Args:
-            similarity: `(Q, R)` over the gallery, or a `QueryScores` of an approximate search.
-            uncertainty: if and only if `fit` had it.
-
-        Raises:
-            ValueError: if a shape differs, a number is not finite, or a feature is missing.
-        """
+        """The probability that the first answer is right, `(Q,)` float64 in [0, 1], of scores `(Q,
+        R)` or a `QueryScores`, with the uncertainty if `fit` had it. A ValueError if a shape
+        differs, a number is not finite, or a feature is missing."""
         return self.of_logit(self.logit(similarity, uncertainty))
 
     def of_logit(self, odds):
@@ -169,14 +159,9 @@ class Confidence:
         return np.minimum(likely, self.in_gallery.ceiling)
 
     def interval(self, probability, error=0.1):
-        """Where the share of right answers to such questions lies, in 1 − error of galleries.
-
-        A probability is the best that the probes tell. What they cannot tell is how much harder or
-        easier the kinds of this gallery are than theirs, which matters where either are few.
-
-        Of probabilities `(Q,)` that were said: `(low, high)`, `(Q,)` each; None where the
-        calibration was not made by `zoo.confidence.calibrate_on`.
-        """
+        """`(low, high)`, `(Q,)` each: where the share of right answers to questions with such
+        probabilities lies, in 1 − error of galleries, whose kinds may be harder or easier than the
+        probes'; None where the calibration was not made by `zoo.confidence.calibrate_on`."""
         seen = self.in_gallery
         if seen is None or seen.num_kinds < 2:
             return None
@@ -185,9 +170,9 @@ class Confidence:
         return expit(odds - width), expit(odds + width)
 
     def first_k(self, error, num_items=None):
-        """How many of the first answers hold the wanted item with probability ≥ 1 − error, here; of
-        `num_items` where the gallery has grown since. The number of items + 1 where nothing can be
-        promised; a ValueError if the calibration is not of `zoo.confidence.calibrate_on`."""
+        """How many of the first answers hold the wanted item with probability ≥ 1 − error, here, or
+        of `num_items` since. The number of items + 1 where nothing can be promised; a ValueError if
+        the calibration is not of `zoo.confidence.calibrate_on`."""
         if (seen := self.in_gallery) is None:
             raise ValueError(
                 "this calibration has seen no probes: make one with zoo.confidence.calibrate_on"

@@ -78,9 +78,7 @@ class Fits:
 
     Another item than the wanted one fits with ρ = σ(a s + b), where s is its score, so that a
     result fits with P = p + (1 − p) ρ, where p is the probability that it is the wanted item. A
-    second opinion then reads P, the gallery's scores and what captioned photos near the result
-    show, see `opinion_features`.
-
+    second opinion then reads P, scores and what captioned photos show, see `opinion_features`.
     `zoo.evaluation.fits.learn_fits` learns it from captioned photos at the end of training.
 
     ```python
@@ -148,11 +146,9 @@ class Fits:
         return np.minimum(expit(slope * np.asarray(scores, np.float64) + bias), self.ceiling)
 
     def number(self, scores):
-        """Σ ρ over a whole gallery, `(Q,)`, by what a search says of it.
-
-        The best 20 of the `QueryScores` are exact; the others are taken for a normal distribution
-        with the mean and variance of the rest, cut off at the lowest of the best, and ρ is averaged
-        over it by Gauss–Legendre quadrature."""
+        """Σ ρ over a whole gallery, `(Q,)`: the best 20 of the `QueryScores` are exact, the others
+        taken for a normal distribution cut off at the lowest of these, by Gauss–Legendre
+        quadrature."""
         top, size, mean = scores.top, scores.size, scores.mean
         found = self.others(top).sum(axis=1)
         rest = size - top.shape[1]
@@ -186,16 +182,12 @@ class Fits:
         return found
 
     def cut(self, unfit, size):
-        """The `Cut` at a share of shown results that do not fit; None where nothing can be
-        promised, or no trial is of about this size.
+        """The `Cut` at a share `unfit` of shown results that do not fit, in a gallery of `size`
+        items; None where nothing can be promised, or no trial is of about this size.
 
         Learn-then-test, strictest threshold first, until one fails at 0.01: a t-test of one number
         per question, results that do not fit less `unfit` times those shown, with the variance of
         the trial's mean and of the next gallery's.
-
-        Args:
-            unfit: in (0, 1).
-            size: number of items of the gallery that is asked.
         """
         unfit = checks.share(unfit, "unfit")
         near = [one for one in self.trials if 1 / NEAR_SIZE <= size / one.size <= NEAR_SIZE]
@@ -229,12 +221,8 @@ def priors(texts, bank):
 
 
 def opinion_features(plain, scores, shown, asked):
-    """What the second opinion may read of results `(Q, k)`, a dict of arrays.
-
-    The log odds of `plain`; each score, and how far it is above the gallery's mean, in standard
-    deviations; the first score above those of ranks 2 to 5 and 2 to 20; the logarithms of the
-    gallery's size and of the rank; the prior of a short question; and the
-    `zoo.confidence.bank.COLUMNS`, where there are, with the product of `z_score` and `told`.
+    """What the second opinion may read of results `(Q, k)`, a dict of arrays: log odds of `plain`,
+    scores and gaps, sizes, ranks, the prior of a short question, and `zoo.confidence.bank.COLUMNS`.
     """
     top, deviation = scores.top, np.maximum(np.sqrt(scores.variance), 1e-12)
     best, others = top[:, 0], top[:, 1:] if top.shape[1] > 1 else top

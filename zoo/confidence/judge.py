@@ -36,16 +36,10 @@ class Asked(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What is said of one question.
-
-    Attributes:
-        fits: `(k,)`, the probability that each result fits, or None where nothing can be said.
-        wanted: that the first is the one wanted item, or None.
-        verdict, reason: a word of `VERDICTS`, and a sentence or two.
-        number: how many items of the gallery are expected to fit, or None.
-        interval: in which the share of fitting first results lies, in nine galleries of ten.
-        length: `Judge.length`, a function of an error to a k, or None.
-    """
+    """What is said of one question: `fits` `(k,)`, the probability that each result fits; `wanted`,
+    that the first is the one wanted item; `number` of items expected to fit; `interval` of the
+    share of fitting first results in nine galleries of ten; `length` of `Judge`. None: nothing can
+    be said."""
 
     fits: np.ndarray | None
     wanted: float | None
@@ -61,8 +55,7 @@ class Judge:
     """What is calibrated for the questions to one gallery.
 
     Attributes:
-        confidence: a `Confidence` of `zoo.confidence.calibrate_on`, or None.
-        fits: the model's `Fits`, or None.
+        confidence, fits: a `Confidence` of `calibrate_on` and the model's `Fits`, each or None.
         by_class: whether the wanted items are all items of a class: then those alone fit.
         why_not: a sentence on why there is no confidence.
         at_chance: whether that is since the model matches the probes no better than chance.

@@ -48,8 +48,7 @@ class Probes:
     confidence = probes.calibrate(index)
     ```
 
-    They come from the validation split and lie beside the model as `probes.npz`. `zoo.Retriever`
-    calibrates with them on the gallery that is asked.
+    They lie beside the model as `probes.npz`; `zoo.Retriever` calibrates with them.
 
     Attributes:
         images, captions: dicts of arrays, in float16 where that holds them.
@@ -59,15 +58,13 @@ class Probes:
             None. Captions of one image are a group.
         measure: of the uncertainty, see `zoo.embeddings.uncertainty`, or None.
         known: by direction, `KnownQueries`: what training has seen.
-        fits: by direction, `Fits`: how likely other items than the wanted one fit. Empty for
-            classes, of which all items fit, and where nothing was learnt. Those of scores that are
-            corrected for hubs are `"corrected_t2i"` and `"corrected_i2t"`.
+        fits: by direction, `"corrected_"` before it for scores corrected for hubs, `Fits`; empty
+            for classes, of which all items fit, and where nothing was learnt.
         trained_on: uint64, sorted hashes of the contents of the pictures of training.
         source: what they are, in words.
         whole: `(N,)` booleans, the images of which all captions are here, or None: these alone ask
             for captions, since a gallery holds all of an image's.
-        general: `(M,)` booleans, the captions that are not of the user's kind of photos, see
-            `zoo.confidence.calibrate.calibrated_elsewhere`; or None where all are.
+        general: `(M,)` booleans, the captions that are not of the user's kind of photos, or None.
         bank: the `zoo.confidence.bank.Bank` of captioned photos behind the second opinion, or None.
     """
 
@@ -87,16 +84,8 @@ class Probes:
 
     @classmethod
     def of(cls, images, captions, image_labels, caption_labels, caption_images=None, **more):
-        """Checked probes.
-
-        Args:
-            images, captions: embeddings, what `encode_*` returned or dicts of arrays.
-            image_labels, caption_labels, caption_images: as above.
-            **more: `measure`, `known`, `fits`, `trained_on`, `source`, `whole`, `general`, `bank`.
-
-        Raises:
-            ValueError: if lengths differ or nothing matches.
-        """
+        """Checked probes: embeddings, what `encode_*` returned or dicts of arrays, and attributes
+        as of the class. A ValueError if lengths differ or nothing matches."""
         images, captions = _halved(images), _halved(captions)
         labels = np.asarray(image_labels), np.asarray(caption_labels)
         for name, side, values in zip(

@@ -19,18 +19,16 @@ def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
     Proof sketch. The rank of a future query, exchangeable with n others, is equally likely to be
     the 1st, … (n + 1)-th smallest: at most the ⌈(n + 1)(1 − error)⌉-th smallest of the n with at
     least that probability. In a gallery that has grown from N to N', a share Beta(k, N − k) of new
-    items like the old ones comes before the match: k' = k + the 1 − α₂ quantile of
-    BetaBinomial(N' − N; k, N − k), where k keeps 1 − α₁ and α₁ + α₂ = error.
+    items like the old ones comes before the match: k' = k + the 1 − α₂ quantile of BetaBinomial(N'
+    − N; k, N − k), where k keeps 1 − α₁ and α₁ + α₂ = error.
 
     Args:
-        ranks: `(Q,)`, rank of each calibration query's first match, 1 = first. A query without a
-            match in the gallery has rank `num_items + 1`.
+        ranks: `(Q,)`, of each calibration query's first match, 1 = first; `num_items + 1` without
+            one.
         error: in (0, 1).
         num_items: number of items in the gallery, or None.
-        groups: `(Q,)`, which queries belong together, such as the captions of one image. Each group
-            counts once; None: each query does.
-        grown_to: number of items now, where more have come since; needs `num_items`. Of a gallery
-            that has shrunk k stays.
+        groups: `(Q,)`, which queries belong together, as captions of one image; each counts once.
+        grown_to: number of items now, where more have come since; of fewer k stays.
 
     Returns:
         An int; where error < 1 / (Q + 1) nothing can be promised, and it is the number of items
@@ -40,8 +38,7 @@ def smallest_k(ranks, error, num_items=None, groups=None, grown_to=None):
         ValueError: if ranks are not whole numbers of at least 1, `error` is not in (0, 1), or
             `grown_to` comes without `num_items`.
 
-    Assumptions: exchangeable queries, of groups exchangeable groups; the same model, and the same
-        gallery but for growth by items like those that are there.
+    Assumptions: exchangeable queries or groups; the same model and gallery but for such growth.
 
     Reference: Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005;
         Angelopoulos and Bates, "Conformal Prediction: A Gentle Introduction", 2023, section 1.

@@ -7,13 +7,10 @@
 | set | `{"elements"}` | `(batch, num_elements, dim)` |
 | token sequence | `{"tokens", "mask", "pooled"}` | `(batch, length, dim)`, bool, `(batch, dim)` |
 
-A token sequence is for cross-attention, which compares two of them only together: it has no
-uncertainty, and no vector that an index could hold. A set of varying size has a `"mask"` too.
-
-A dict of tensors survives `fit`, `predict`, saving, export and replicas, which a TFP distribution
-as a model's output does not. `distribution` turns a Gaussian into TFP's
-`MultivariateNormalDiag`, which is what users, samplers and tests look at. Every function of the
-zoo takes either form.
+Tokens are for cross-attention: they have no uncertainty, and no vector that an index could hold. A
+set of varying size has a `"mask"` too. A dict survives `fit`, `predict`, saving, export and
+replicas, which a TFP distribution, what `distribution` makes of a Gaussian, does not. Every
+function of the zoo takes either form.
 """
 
 import contextlib

@@ -287,9 +287,9 @@ def _is_quick(image, contents):
 def decode_for(
     connection: int, max_pixels: int, seconds: float, more: float, most: int, nice: int
 ) -> None:
-    """Decodes pictures for the parent process, which sends their bytes by a `Connection`. A picture
-    that takes more processor time than `seconds`, and `more` per pixel, ends this process; the
-    answer to one of more than `most` pixels is empty unless it is as cameras write them."""
+    """Decodes what the parent process sends by a `Connection`. A picture of more processor time
+    than `seconds`, and `more` per pixel, ends this process; the answer to one of more than `most`
+    pixels is empty unless it is as cameras write them."""
     # The system does, and nothing of Python is asked, so it works inside of Pillow too.
     from multiprocessing.connection import Connection
 

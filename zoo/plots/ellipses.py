@@ -25,11 +25,10 @@ def confidence_ellipses(
     plane: Any = None,
     generic: Any = None,
 ) -> Figure:
-    """Ellipses of images (filled) and captions (dashed) in the plane, coloured by class.
+    """Ellipses of images (filled) and captions (dashed) in a plane, coloured by class.
 
-    The plane is that of the two main directions of all means; covariances are projected with
-    them, so the ellipses are those of the true marginal Gaussians. Fourteen classes have a colour
-    and marker of their own; the others are grey. More than a few dozen items cannot be told apart.
+    They are those of the true marginal Gaussians. Fourteen classes have a colour and marker of
+    their own; the others are grey.
 
     ```python
     images = {"mean": np.random.rand(4, 8), "log_variance": np.zeros((4, 8))}
@@ -41,9 +40,9 @@ def confidence_ellipses(
         image_labels, caption_labels: `(n,)` classes.
         names: dict from class to its name; without it the class itself.
         confidence: share of each Gaussian that lies in its ellipse.
-        plane: a `Plane` to draw in, or None for that of the main directions.
-        generic: `(text, Gaussian of one item)`, a caption of no class, drawn black and dotted; or
-            None.
+        plane: a `Plane`, or None for that of the two main directions of all means.
+        generic: `(text, Gaussian of one item)`, a caption of no class, drawn black; or None.
+
     Reference: PCME (Chun et al., CVPR 2021) figure 5.
     """
     groups = [(images, np.asarray(image_labels), True)]

@@ -55,18 +55,13 @@ def write_report(
     ```
 
     Args:
-        out: the folder.
+        out: the folder; an InputError if it cannot be written, or holds such files of others.
         model: a `DualEncoder` with a tokenizer.
         split: a `zoo.data.Split`.
         name: of the run, as commands take it.
-        probes: the run's `zoo.confidence.Probes`; None measures a confidence that is learnt on
-            this split, by cross-fitting.
+        probes: the run's `zoo.confidence.Probes`; None: a confidence learnt here by cross-fitting.
         ranking: `"own"`, or another of `zoo.similarities.NAMES` to rank by; else a ValueError.
         resamples, seed: of the bootstrap.
-
-    Raises:
-        InputError: if a file cannot be written, or one of the same name is there that no report
-            wrote.
     """
     out = Path(out)
     Written(out).claim(PAGE, *(f"{figure}.png" for figure in FIGURES))

@@ -30,19 +30,16 @@ def text_to_image_sheet(
     image_uncertainty: np.ndarray | None = None,
     scores: np.ndarray | None = None,
 ) -> Figure:
-    """One row a caption: the caption, then the images that it retrieves, the best first.
+    """One row a caption: the caption, then the images that it retrieves, the best first; correct
+    ones have a solid frame and a check mark, wrong ones a dashed frame and a cross.
 
     ```python
     pictures = [[np.zeros((64, 64, 3)), np.ones((64, 64, 3))]]
     figure = text_to_image_sheet(["a red bird"], pictures, [[True, False]])
     ```
 
-    A correct image has a thick solid frame and a check mark, a wrong one a thin dashed frame and
-    a cross.
-
     Args:
-        captions: `q` texts.
-        images: `q` lists of `k` images, `(height, width, 3)` with values in 0 … 255.
+        captions, images: `q` texts, and `q` lists of `k` images `(height, width, 3)` of 0 … 255.
         correct: `(q, k)` booleans.
         query_uncertainty, image_uncertainty: of the captions `(q,)` and of the images `(q, k)`.
         scores: `(q, k)` similarities, or None.
@@ -207,9 +204,8 @@ def attention_sheet(
     cosines: np.ndarray | None = None,
 ) -> Figure:
     """One row an image: the image, then the attention and the nearest caption of each element.
-
-    Colour is attention, pale grey is none. Each map has its own scale, from none to its largest
-    value, which is written below it as a multiple of even attention.
+    Colour is attention; each map has its own scale, its largest value is below it as a multiple of
+    even.
 
     ```python
     maps = np.full((1, 2, 7, 7), 1 / 49)
@@ -218,9 +214,9 @@ def attention_sheet(
 
     Args:
         images: `q` images `(height, width, 3)`, 0 … 255.
-        attention: `(q, K, rows, columns)`, each map summing to one, such as the attention of
+        attention: `(q, K, rows, columns)`, each map summing to one, of
             `zoo.encoders.with_attention` in the shape of `zoo.encoders.map_size`.
-        captions, cosines: `q` lists of `K` texts, the caption nearest to each element, and `(q, K)`
+        captions, cosines: of each element the nearest caption, `q` lists of `K` texts, and `(q, K)`
             of their cosines, or None.
     """
     attention = np.asarray(attention, np.float32)
@@ -264,15 +260,9 @@ def overlay(image: np.ndarray, attention: np.ndarray) -> np.ndarray:
 def attention_sheet_of(
     sets: dict[str, Any], records: Records, picture: Callable, size: Any, rows: int = 6
 ) -> Figure:
-    """`attention_sheet` of some images of a split, with the nearest captions of all of it.
-
-    Args:
-        sets: of `zoo.evaluation.encode_sets`.
-        records: of the split.
-        picture: function from an image's index to its pixels.
-        size: `(rows, columns)` of the feature map.
-        rows: number of images, evenly spaced.
-    """
+    """`attention_sheet` of `rows` images of a split, evenly spaced, with the nearest captions of
+    all of it: `sets` of `zoo.evaluation.encode_sets`, the `records`, a function from an image's
+    index to its `picture`, and the `size` `(rows, columns)` of the feature map."""
     shown = np.linspace(0, records.num_images - 1, min(rows, records.num_images)).astype(int)
     found, cosines = nearest_captions(
         sets["images"]["elements"][shown], sets["captions"]["elements"]

@@ -37,13 +37,11 @@ def draw(
     picture: Callable | None,
     true_matches: np.ndarray | None = None,
 ) -> list[str]:
-    """Writes the figures of an evaluated split as PNG: retrieval sheets, and of its uncertainties.
-    Returns their names.
+    """Writes the figures of an evaluated split as PNG into `folder`, a `Path`, and returns their
+    names: retrieval sheets, and figures of its uncertainties.
 
     Args:
-        folder: a `Path`.
-        results: of `zoo.evaluation.evaluate`.
-        split: the `EncodedSplit` that was evaluated.
+        results, split: of `zoo.evaluation.evaluate`, and its `EncodedSplit`.
         model: the `DualEncoder`.
         picture: function from an image's index to its pixels `(height, width, 3)`, 0 … 255; None,
             for features, draws no sheets.

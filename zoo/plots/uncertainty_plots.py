@@ -23,8 +23,7 @@ from zoo.plots.style import (
 def uncertainty_against_matches(
     uncertainty: ArrayLike, matches: ArrayLike, measure: str = "log det Σ (nats)"
 ) -> Figure:
-    """Each caption's uncertainty over its true number of matches, with the medians. Raises
-    ValueError if lengths differ or a caption is true of no image.
+    """Each caption's uncertainty over its true number of matches, with the medians.
 
     ```python
     figure = uncertainty_against_matches([0.1, 0.4, 0.9], [1, 10, 100])
@@ -32,7 +31,7 @@ def uncertainty_against_matches(
 
     Args:
         uncertainty: `(captions,)`, of `zoo.embeddings.uncertainty`.
-        matches: `(captions,)`, the number of images that each caption is true of, at least 1.
+        matches: `(captions,)`, the number of images that each is true of, ≥ 1, else a ValueError.
         measure: name of the uncertainty with its unit, for the axis.
     """
     uncertainty, matches = np.asarray(uncertainty, float), np.asarray(matches, float)
@@ -85,10 +84,8 @@ def _quartiles(matches, uncertainty, bins=8):
 def recall_by_uncertainty_plot(
     i2t: dict[str, Any] | None = None, t2i: dict[str, Any] | None = None, k: int = 1
 ) -> Figure:
-    """Recall@K over the bins of query uncertainty, both directions.
-
-    Bars are 95 % Wilson intervals. ρ is Spearman's between the bin and its recall: −1 where the
-    more uncertain bin always has the lower recall.
+    """Recall@K over the bins of query uncertainty, with 95 % Wilson intervals. ρ is Spearman's
+    between bin and recall: −1 where the more uncertain bin always has the lower one.
 
     ```python
     bins = zoo.metrics.recall_by_uncertainty(similarity, relevance, uncertainty)
@@ -96,9 +93,9 @@ def recall_by_uncertainty_plot(
     ```
 
     Args:
-        i2t, t2i: results of `zoo.metrics.recall_by_uncertainty` for image and for caption queries;
-            neither is a ValueError.
+        i2t, t2i: results of `zoo.metrics.recall_by_uncertainty`; neither is a ValueError.
         k: the K of Recall@K.
+
     Reference: PCME (Chun et al., CVPR 2021) figure 6, PCME++ (Chun, ICLR 2024) figure 5.
     """
     given = _given(i2t, t2i)
@@ -131,19 +128,18 @@ def risk_coverage_plot(
     by: str = "by uncertainty",
     areas: bool = True,
 ) -> Figure:
-    """The mean error of the most certain share of the queries, one panel a direction.
-
-    Dashed is rejection at random, dotted the oracle that rejects exactly the errors.
+    """The mean error of the most certain share of the queries, one panel a direction. Dashed is
+    rejection at random, dotted the oracle that rejects exactly the errors.
 
     ```python
     figure = risk_coverage_plot(t2i=zoo.metrics.risk_coverage([0.1, 0.2, 0.3], [0, 0, 1]))
     ```
 
     Args:
-        i2t, t2i: results of `zoo.metrics.risk_coverage` for image and for caption queries, with
-            errors of 0 or 1; neither is a ValueError.
+        i2t, t2i: results of `zoo.metrics.risk_coverage`, errors 0 or 1; neither is a ValueError.
         error, by: names of the error, for the axis, and of what queries are ordered by.
         areas: whether the legend has the areas under the curves.
+
     Reference: Geifman and El-Yaniv, "Selective classification for deep neural networks", 2017.
     """
     given = _given(i2t, t2i)

@@ -57,18 +57,16 @@ class Retriever:
     print(answer.verdict, answer.probability, answer.ids[:3], answer.reason)
     ```
 
-    The model's probes, held-out pairs that come with it, are asked in front of this gallery when it
-    is built, and again when it has grown or shrunk by more than 5 %. Where none come with it, the
-    package's photos with their captions are encoded when the gallery is first judged, and the
-    answer says so. A gallery that cannot be calibrated answers with the probability None and why.
+    The model's probes, held-out pairs, are asked in front of this gallery, and again when it has
+    grown or shrunk by more than 5 %. Where none come with it, the package's captioned photos serve,
+    and the answer says so. Without a calibration the probability is None, with a reason.
 
-    Made by `build` and `load`. Where `halo search build` wrote the questions' tower as ONNX beside
-    the index, and onnxruntime is installed, questions need neither TensorFlow nor Keras.
+    Made by `build` and `load`. Where `halo search build` wrote the questions' tower as ONNX and
+    onnxruntime is installed, questions need neither TensorFlow nor Keras.
 
     Attributes:
         model: the `DualEncoder`, opened when it is first needed.
-        index: the `zoo.search.Index`, of images or of captions.
-        probes: the `zoo.confidence.Probes`, or None.
+        index, probes: the `zoo.search.Index`; the `zoo.confidence.Probes` or None.
         note: sentences on photos of the training and on hubs, or None.
         gain: the `Gain` by which hubs are corrected or not, or None; told when it is built.
     """
@@ -112,9 +110,8 @@ class Retriever:
             probes: held-out pairs; None: as the class says.
             side: what the items are, `"images"` or `"captions"`; the other side asks.
             names: N strings to call them; default: of files their paths, of captions the texts.
-            hubs: whether items near to all of the probes' questions are ranked lower, see
-                `zoo.search.Index.build`; `"auto"`: where by a paired test on half of the probes
-                more of them then find their own item first.
+            hubs: whether items near to all of the probes' questions rank lower; `"auto"`: where
+                then more of half of the probes find their own item first, by a paired test.
 
         Raises:
             InputError: if the model or a picture cannot be read.
@@ -164,15 +161,9 @@ class Retriever:
         return other
 
     def part(self, among: Sequence[int] | Sequence[str] | str) -> "Retriever":
-        """The gallery of some items alone, as one that is built of them, with the hubs corrected as
-        here; changes of the whole do not reach it.
-
-        Args:
-            among: ids or names of items, or a pattern of names as of `fnmatch`, such as `"2019/*"`.
-
-        Raises:
-            ValueError: if an item is not in the gallery or given twice, or there is none.
-        """
+        """The gallery of some items alone, by ids, names or a pattern of names (`fnmatch`) such as
+        `"2019/*"`, as one built of them, with hubs corrected as here; later changes do not reach
+        it. A ValueError if an item is not in the gallery or given twice, or there is none."""
         with self.index.lock:
             ids = np.sort(ids_among(among, self._names))
             if not len(ids):
@@ -219,17 +210,14 @@ class Retriever:
         k: int = 10,
         among: Sequence[int] | Sequence[str] | str | None = None,
     ) -> Answer | list[Answer]:
-        """What the gallery answers.
+        """What the gallery answers: an `Answer`, or a list of them for a list.
 
         Args:
             question: a text, of which a preamble such as "photos of" is taken off; a picture as a
-                `pathlib.Path`, Pillow image or array `(height, width, 3)`; or an embedding. A list
-                has many, of one kind; so has an embedding of several rows.
+                `pathlib.Path`, Pillow image or array `(height, width, 3)`; an embedding; or a list
+                of one kind. An embedding of several rows is a list too.
             k: how many results, at most as many as there are items.
             among: asks a part of the gallery, judged as a gallery of its own, see `part`.
-
-        Returns:
-            An `Answer`, or a list of them for a list.
 
         Raises:
             ValueError: if k is no whole number from 1, the gallery is empty, the question does not
@@ -261,18 +249,9 @@ class Retriever:
         least: float = FIT,
         among: Sequence[int] | Sequence[str] | str | None = None,
     ) -> Everything:
-        """Every item that fits, likeliest first, page by page.
-
-        Args:
-            question: one question, as of `ask`.
-            offset, limit: which of them are on the page.
-            least: the probability of fitting from which an item is on the list, among the 5,000
-                with the best scores.
-            among: as of `ask`.
-
-        Raises:
-            ValueError: as `ask`, if an argument does not fit, or nothing says how likely items fit.
-        """
+        """Every item that fits one `question`, likeliest first, `limit` a page from `offset` on: of
+        the 5,000 with the best scores those that fit with a probability of `least` or more.
+        Arguments as of `ask`; a ValueError as `ask`, or if nothing says how likely items fit."""
         if not (0 < least <= 1 and offset >= 0 and limit >= 1):
             raise ValueError(
                 "`least` must be in (0, 1], `offset` from 0 and `limit` from 1; received "
@@ -344,14 +323,13 @@ class Retriever:
         Fewer than 300 photos of a folder stand beside these.
 
         Args:
-            queries: as of `calibrate_on`; or a folder of photos with captions, see
-                `zoo.data.captioned_folder`, and nothing else.
-            own, groups: as of `calibrate_on`.
+            queries, own, groups: as of `calibrate_on`; or `queries` alone, a folder of photos with
+                captions, see `zoo.data.captioned_folder`.
 
         Raises:
             ValueError: as `calibrate_on`.
-            InputError: if the folder or a photo in it cannot be read, or the model reads no
-                pictures or no texts.
+            InputError: if the folder or a photo cannot be read, or the model reads none or no
+                texts.
         """
         if isinstance(queries, (str, os.PathLike)):
             if own is not None or groups is not None:
@@ -408,13 +386,9 @@ class Retriever:
         cls, folder: str | os.PathLike, model: "DualEncoder | str | os.PathLike | None" = None
     ) -> "Retriever":
         """Opens what `save` or `halo search build` wrote; `model` is where the model is now, if it
-        has moved, which then embeds the questions itself. It warns of other weights than those that
-        embedded the gallery.
-
-        Raises:
-            InputError: if something is missing or damaged, or the model's embeddings have another
-                width than the gallery's.
-        """
+        has moved, which then embeds the questions itself. It warns of other weights than the
+        gallery's. An InputError if something is missing or damaged, or embeddings have another
+        width."""
         folder, model_is_given = Path(folder), model is not None
 
         def towers(setup):

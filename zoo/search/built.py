@@ -36,11 +36,9 @@ BESIDE = (NAMES, CALIBRATION, PROBES, NEAR)  # an index, whose own manifest has 
 
 @contextlib.contextmanager
 def locked(out: Path, wait: float = 0) -> Iterator[Written]:
-    """Holds a folder, made when missing, while it is built or saved: yields its `Written`.
-
-    An InputError, before anything is written, if it holds what this program did not write; if
-    another process holds it after `wait` seconds, or it cannot be written.
-    """
+    """Holds a folder, made when missing, while it is built or saved: yields its `Written`. An
+    InputError, before anything is written, if it holds what this program did not write; if another
+    process holds it after `wait` seconds, or it cannot be written."""
     written = Written(out, SETUP)
     written.check()
     try:

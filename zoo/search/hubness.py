@@ -18,16 +18,12 @@ FEW, MUCH = 0.03, 1 / 3  # shares: of the items, and of the questions that these
 
 @dataclasses.dataclass(frozen=True)
 class Hub:
-    """An item that is among the first answers of an implausible share of questions.
+    """An item that is among the `first` answers of an implausible `share` of questions, by its
+    `id`.
 
     ```python
     print(zoo.search.Hub(7, 0.45, 10))  # item 7 is among the first 10 of 45% of questions
     ```
-
-    Attributes:
-        id: of the item.
-        share: of the questions.
-        first: how many answers were looked at.
     """
 
     id: int
@@ -42,9 +38,8 @@ def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
     """The items of an index that are among the first answers of implausibly many questions.
 
     An item near the mean of all questions answers every one of them, whether it was planted there
-    or the model put it there; its own vector may look like any other. An item is named if at least
-    a fifth of the questions, and eight times as many as by chance, have it among their first ten
-    answers (fewer in galleries of under 200).
+    or the model put it there. It is named if at least a fifth of the questions, and eight times as
+    many as by chance, have it among their first ten answers (fewer in galleries of under 200).
 
     ```python
     rng = np.random.default_rng(0)
@@ -56,8 +51,8 @@ def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
 
     Args:
         index: a `zoo.search.Index`.
-        questions: embeddings of a bank of different questions, such as the captions of a model's
-            probes; some 100 at least. Of more than `QUESTIONS` a part is asked.
+        questions: embeddings of some 100 different questions, such as the captions of a model's
+            probes; of more than `QUESTIONS` a part is asked.
 
     Returns:
         `Hub`s, the worst first; none of a gallery of less than `LEAST` items.

@@ -23,11 +23,9 @@ CHUNK = 16384  # items turned into vectors at once
 class Index(Searchable):
     """A gallery of embeddings in memory, searched exactly and scored in its similarity's units.
 
-    FAISS searches CSD, W2, the cosine and the distance of means, squared or not, directly, see
-    `SearchSpace`: it ranks as the similarity does. For all other similarities a space finds
-    `candidates` items and the similarity itself ranks those, so the scores are exact and a
-    neighbour beyond the candidates is missed. Of sets every element is indexed, and there are so
-    many candidates an element.
+    FAISS searches CSD, W2, the cosine and the distance of means directly, see `SearchSpace`. For
+    other similarities a space finds `candidates` items (of sets so many an element) and the
+    similarity ranks those: scores are exact, and a neighbour beyond the candidates is missed.
 
     ```python
     photos = {"mean": np.eye(2), "log_variance": np.full((2, 2), -2.0)}
@@ -36,14 +34,12 @@ class Index(Searchable):
     scores, ids = index.search(caption, k=2)  # ids is [[0, 1]]
     ```
 
-    With a model: `Index.build(model.encode_images(photos), model.similarity)`, and
-    `search(model.encode_captions(["a red crown"]), k=10)`.
-
-    Made by `build` and `load`.
+    Made by `build` and `load`; of a model `Index.build(model.encode_images(photos),
+    model.similarity)`, searched with `model.encode_captions(["a red crown"])`.
 
     Attributes:
-        faiss: the FAISS index, a flat `faiss.IndexIDMap`. Its rows are items, for sets elements, in
-            the order of adding; they have the ids of their items.
+        faiss: the FAISS index, a flat `faiss.IndexIDMap`, whose rows are items, for sets elements,
+            in the order of adding, with the ids of their items.
         similarity: the layer that scores, or what calls the function.
         description: what the index is, JSON values.
     """
@@ -73,21 +69,19 @@ class Index(Searchable):
         """An index over a gallery.
 
         Args:
-            gallery_embeddings: N embeddings, a dict of arrays or what `encode_*` returned. More
-                can follow by `add`.
-            similarity: a layer of `zoo.similarities` (scores are its logits, learned scale
-                included), one of its functions (scores are the quantity), or a name of
-                `zoo.similarities.NAMES`.
+            gallery_embeddings: N embeddings, a dict of arrays or what `encode_*` returned. More can
+                follow by `add`.
+            similarity: a layer of `zoo.similarities` (scores are its logits), one of its functions
+                (scores are the quantity), or a name of `zoo.similarities.NAMES`.
             ids: N distinct whole numbers ≥ 0; None counts from 0.
             side: `"images"` if the gallery is images and queries are captions, else `"captions"`.
             candidates: how many the similarity ranks itself, by default 200 where it has to.
             candidates_by: the space that finds them, a name of `SearchSpace`. CSD with
                 `"euclidean"` is PCME++'s own scheme: search μ, rank again by σ.
-            hubs: embeddings of a bank of some hundred questions, such as those of a model's
-                probes. An item that is near to all questions answers too many of them: it is
-                ranked lower by as much as it is near, see `zoo.embeddings.csls`, and scores are
-                the corrected ones. For CSD, the cosine and what else is a straight line in what
-                FAISS compares. None: no correction.
+            hubs: embeddings of some hundred questions: an item ranks lower by as much as it is near
+                to all of them, see `zoo.embeddings.csls`, and scores are the corrected ones. For
+                CSD, the cosine and what else is a straight line in what FAISS compares. None: no
+                correction.
 
         Raises:
             ValueError: if an argument is not what it has to be, or the gallery is empty.
@@ -119,12 +113,12 @@ class Index(Searchable):
             candidates: how many to rank exactly, if other than the index was built with.
 
         Returns:
-            `(scores, ids)`, float32 and int64 `(Q, k)`, the best first. Where fewer than k items
-            are among the candidates, the rest is NaN and −1.
+            `(scores, ids)`, float32 and int64 `(Q, k)`, best first; NaN and −1 behind all
+            candidates.
 
         Raises:
-            ValueError: if the queries do not fit the gallery, the index is empty or k is no number
-                from 1 to its size; or candidates are given where nothing is ranked again.
+            ValueError: if the queries do not fit the gallery, the index is empty, k is no number
+                from 1 to its size, or candidates are given where nothing is ranked again.
         """
         queries = plan.checked_queries(self.description, self.similarity, queries)
         k = plan.checked_k(k, len(self))
@@ -163,11 +157,8 @@ class Index(Searchable):
 
     @alone
     def save(self, folder: str | os.PathLike) -> None:
-        """Writes the index into a folder, whole or not at all; see `zoo.search.storage`.
-
-        Raises:
-            InputError: if the folder holds other things, or cannot be written.
-        """
+        """Writes a folder, whole or not at all, see `zoo.search.storage`; an InputError if it holds
+        other things, or cannot be written."""
         description = scoring.described(self.description, self.similarity, self.has_moments)
         bank = None if self.hubs is None else self.hubs.bank
         columns = {name: column.values for name, column in self._columns.items()}
@@ -175,17 +166,9 @@ class Index(Searchable):
 
     @classmethod
     def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "Index":
-        """Reads a saved index.
-
-        Args:
-            folder: what `save` wrote.
-            similarity: the one to score with, of the class that the index was built for: that of
-                a model trained further, say. None takes the saved one, and the class
-                `scoring.Portable` its numbers alone, without Keras.
-
-        Raises:
-            InputError: if it is no index, damaged, or of another similarity.
-        """
+        """Reads what `save` wrote, to score by its own similarity, or by `similarity` of the same
+        class: that of a model trained further, or the class `scoring.Portable`, which needs no
+        Keras. An InputError if it is no index, damaged, or of another similarity."""
         *parts, moments, bank = storage.read(folder, similarity)
         index = cls(*parts, hubs=plan.saved_space(parts[0], bank))
         index._moments = moments
@@ -193,16 +176,9 @@ class Index(Searchable):
 
     @alone
     def add(self, gallery_embeddings, ids=None):
-        """Adds items, and returns their ids, int64 `(items,)`.
-
-        Args:
-            gallery_embeddings: of the gallery's kind and dimension.
-            ids: as in `build`; None continues after the largest id so far.
-
-        Raises:
-            ValueError: if they do not fit, an id is taken, or an item's variance or vector is too
-                large for float32. Nothing has then been added.
-        """
+        """Adds items of the gallery's kind, and returns their ids, int64 `(items,)`; None continues
+        after the largest so far. A ValueError if they do not fit, an id is taken, or a variance or
+        vector is too large for float32: nothing has then been added."""
         arrays = as_arrays(gallery_embeddings, "gallery_embeddings")
         plan.check_gallery(self.description, arrays, self._columns)
         count = length(arrays)

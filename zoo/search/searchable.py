@@ -170,7 +170,8 @@ class Searchable:
         scores: np.ndarray | None = None,
         ids: np.ndarray | None = None,
     ) -> np.ndarray:
-        """How likely the first answer to each query is right.
+        """How likely the first answer to each query is right, `(Q,)` in [0, 1]: of queries like
+        those of the calibration, over the gallery that it was made on.
 
         Args:
             queries: as of `search`.
@@ -179,13 +180,9 @@ class Searchable:
                 `zoo.embeddings.log_uncertainty` of the queries, by the model's measure.
             scores, ids: as of `query_scores`.
 
-        Returns:
-            `(Q,)` in [0, 1]. It is true of queries like those of the calibration, over the gallery
-            that it was made on.
-
         Raises:
-            ValueError: as `query_scores` and `Confidence.probability`, or if the calibration was
-                made on a gallery of another size.
+            ValueError: as `query_scores` and `Confidence.probability`, or if the gallery has
+                another size.
         """
         if confidence.is_void(len(self)):
             raise ValueError(

@@ -1,16 +1,10 @@
 """An index on disk: a folder that always holds one whole index, the old or the new.
 
-```
-index.json          version, what the index is, and the name and checksum of every file
-data-<number>/      index.faiss (FAISS' own format, ids included), one .npy a column,
-                    moments.npz where the gallery's moments are known, and the questions.npy by
-                    which hubs are corrected
-```
-
-A save writes a new data folder beside the old one and then replaces `index.json` in one step, so a
-crash at any moment leaves what was there. `index.json` lists each folder before it is made
-(`written`), and what it does not list stays. The old data is deleted afterwards: who was loading it
-begins again. Writers wait for each other.
+`index.json` says what the index is, and lists every file of the folder `data-<number>` with its
+checksum: `index.faiss` (FAISS' own, ids included), one `.npy` a column, `moments.npz`, and
+`questions.npy` by which hubs are corrected. A save writes a new data folder, listed before it is
+made (`written`), replaces `index.json` in one step, and then deletes the old data: who was loading
+it begins again. Writers wait for each other.
 """
 
 from pathlib import Path
