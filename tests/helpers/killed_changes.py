@@ -20,7 +20,7 @@ import numpy as np
 from zoo import collection
 from zoo.collection import Encoded
 from zoo.files.written import Written
-from zoo.search import Index, built, from_parts, storage
+from zoo.search import Index, built, storage
 
 faiss.omp_set_num_threads(1)  # a fork has no threads of its parent
 DIM = 4
@@ -87,7 +87,7 @@ def build(folder):
         where = built.parts_for(written, lambda folder: True)
         more = {"part_size": 4, "progress": False}
         parts = collection.encode(items, encoder, where, identity, **more)
-        index, names = from_parts.build(parts, "euclidean")
+        index, names = built.index_of(parts, "euclidean")
         target = built.fresh(written, built.INDEX)
         index.save(target)
         Written(target, storage.MANIFEST).claim(built.NAMES)

@@ -3,7 +3,7 @@
 import pytest
 
 from zoo.confidence.words import is_short, stem, stems
-from zoo.retriever.preambles import as_asked, asked_for
+from zoo.retriever.questions import as_asked, asked_for
 
 
 @pytest.mark.parametrize(

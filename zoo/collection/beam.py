@@ -1,8 +1,6 @@
-"""Encodes patterns of pictures or of WebDataset tars by an Apache Beam pipeline, in any store.
-
-Each tar, and every few thousand pictures, make one part, whose name comes from the names, sizes and
-times of its files: a second run encodes what is missing or has changed.
-"""
+"""Encodes patterns of pictures or of WebDataset tars by Apache Beam, in any store: a part for each
+tar and every few thousand pictures, named by the names, sizes and times of its files, so that a
+second run encodes what is missing or has changed."""
 
 import argparse
 import contextlib
@@ -14,7 +12,7 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -48,8 +46,7 @@ class Unit(NamedTuple):
 def units_of(
     source: str, side: str = "images", part_size: int = PART_SIZE
 ) -> tuple[list[Unit], dict[str, int]]:
-    """The units of a pattern, a file or a folder; and how many other files were left, by suffix. An
-    InputError if it holds neither pictures nor tars."""
+    """The units of a pattern, a file or a folder; and how many other files were left, by suffix."""
     source = str(source).rstrip("/")
     if "*" not in source and not source.endswith(_TAR):
         source += "/**"
@@ -111,26 +108,25 @@ def encode_on(
     files = [{"file": u.part, "items": len(n)} for u, (n, *_) in zip(units, notes, strict=True)]
     rejected = [(name, reason) for *_, found, _ in notes for name, reason, _ in found]
     taken = range(sum(file["items"] for file in files))
-    left = dict(sum((Counter(others) for *_, others in notes), Counter(left)))
-    seen = len(taken) + len(rejected) + sum(left.values())
-    ended = {**manifest, **outcome(files, taken, rejected, seen, left)}
+    left = sum((Counter(others) for *_, others in notes), Counter(left))
+    seen = len(taken) + len(rejected) + left.total()
+    ended = {**manifest, **outcome(files, taken, rejected, seen, dict(left))}
     with _written(path) as file:
         file.write(json.dumps(sealed(ended), indent=2).encode())
     return Collection(folder)
 
 
 class Encode(beam.DoFn):
-    """Encodes units, each to its part; yields `(part, items, rejected)`."""
+    """Encodes units, each to its part."""
 
     def __init__(self, model: str, side: str, batch_size: int, folder: str, dtype: str):
         super().__init__()
         self._tower, self._folder, self._dtype = (model, side, batch_size), folder, dtype
 
-    def process(self, unit: Unit) -> Iterable[tuple[str, int, int]]:
+    def process(self, unit: Unit) -> None:
         encoded = encode_unit(_tower(*self._tower), Unit(*unit))
         with _written(f"{self._folder}/{unit[0]}") as file:
             parts.write_part(file, encoded, self._dtype)
-        yield unit[0], len(encoded.names), len(encoded.rejected)
 
 
 def encode_unit(tower: Tower, unit: Unit) -> Encoded:
@@ -148,7 +144,7 @@ def encode_unit(tower: Tower, unit: Unit) -> Encoded:
 
 
 def check_flags(flags: Sequence[str]) -> None:
-    """Refuses, by an InputError, flags that no runner here knows, which Beam itself would drop."""
+    """An InputError of flags that no runner here knows, which Beam itself would drop."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)

@@ -2,8 +2,7 @@
 
 from zoo.errors import lookup
 from zoo.files.array_files import open_memmap
-from zoo.files.atomic import atomic, locked, remove_leftovers, write_text
-from zoo.files.environment import cache_folder
+from zoo.files.atomic import atomic, cache_folder, locked, remove_leftovers, write_text
 
 __all__ = [
     "atomic",

@@ -2,7 +2,6 @@
 
 from zoo.errors import lookup
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.forward import Forward
 from zoo.models.gaussian_vse import gaussian, gaussian_vsepp, gaussian_vsrn
 from zoo.models.pcme import hib, pcme, pcme_bert
 from zoo.models.pfe import pfe
@@ -13,7 +12,7 @@ from zoo.models.run_folder import RunFolder
 from zoo.models.sets import SIMILARITIES as SET_SIMILARITIES
 from zoo.models.sets import dive, pvse
 from zoo.models.sgraf import sgraf
-from zoo.models.tower import Tower
+from zoo.models.tower import Forward, Tower
 from zoo.models.vse import vse0, vsepp, vsrn, with_captioning
 
 __all__ = [

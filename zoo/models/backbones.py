@@ -1,5 +1,7 @@
 """The two networks that the towers of a model start from."""
 
+import inspect
+
 from zoo import encoders
 from zoo.encoders.words import caption_features
 
@@ -39,3 +41,9 @@ def backbones(
     return encoders.image_features(image_backbone, image_size, image_weights), caption_features(
         caption_backbone, tokenizer, vocabulary_size, dim, max_length, **options
     )
+
+
+def parted(options):
+    """`(those that `backbones` takes, the others)` of a builder's options."""
+    own = options.keys() & inspect.signature(backbones).parameters.keys()
+    return {n: options[n] for n in own}, {n: v for n, v in options.items() if n not in own}

@@ -6,10 +6,9 @@ from typing import Any
 import keras
 
 from zoo import encoders, losses, similarities
-from zoo.embeddings import Tensor
 from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
 from zoo.encoders.words import NOTHING
-from zoo.models.backbones import backbones
+from zoo.models.backbones import backbones, parted
 from zoo.models.dual_encoder import DualEncoder
 
 # From scratch, for words of a small vocabulary.
@@ -22,13 +21,7 @@ _DAA |= {"variance_gru": True}
 def pcme(
     image_backbone: str | keras.Model = "resnet50",
     tokenizer: keras.layers.Layer | None = None,
-    vocabulary_size: int | None = None,
     dim: int = 512,
-    word_dim: int = 300,
-    word_vectors: Tensor | None = None,
-    max_length: int = 32,
-    image_size: int = 224,
-    image_weights: str | os.PathLike | None = None,
     num_samples: int = 7,
     method: str = "sampled",
     scale: float = 10.0,
@@ -36,12 +29,11 @@ def pcme(
     kl_weight: float = 1e-3,
     uniformity_weight: float = 10.0,
     seed: int = 0,
-    caption_backbone: keras.Model | None = None,
     sentence_dim: int | None = None,
     variance_gru: bool | None = None,
     at_last_word: bool = False,
     name: str = "pcme",
-    **head: Any,
+    **options: Any,
 ) -> DualEncoder:
     """PCME whole: two towers with Gaussian heads, the sampled match probability, its loss.
 
@@ -55,22 +47,19 @@ def pcme(
     scale=30.0, shift=30.0, kl_weight=1e-5, uniformity_weight=0.0`.
 
     Args:
-        image_backbone, tokenizer, vocabulary_size, word_dim, word_vectors, max_length, image_size,
-            image_weights: see `zoo.models.backbones`.
+        image_backbone, tokenizer: see `zoo.models.backbones`.
         dim: dimension of the embedding (D).
         num_samples, method, scale, shift, seed: of `zoo.similarities.MatchProbability`.
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
         uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
-        caption_backbone: a `keras.Model` from ids to local features, see
-            `gaussian_caption_encoder`; None for a bidirectional GRU over words.
-        sentence_dim: width of that GRU, `dim` if None as in the paper; in a plane two numbers
-            cannot carry a sentence.
+        sentence_dim: width of the GRU over words, `dim` if None as in the paper; in a plane two
+            numbers cannot carry a sentence.
         variance_gru: whether the log variance of a caption has a second GRU, see
             `gaussian_caption_encoder`.
         at_last_word: of both GRUs, see `zoo.layers.SentenceGRU`.
-        **head: options of `zoo.layers.GaussianHead`, for both towers: the paper's ablations.
-            `covariance=None` trains the means alone: the distance between two points takes the
-            place of the distances between samples, and there is no KL ("μ only").
+        **options: of `zoo.models.backbones`; and of `zoo.layers.GaussianHead`, for both towers:
+            the paper's ablations. `covariance=None` trains the means alone: the distance between
+            two points takes the place of those between samples, and there is no KL ("μ only").
 
     Returns:
         A `DualEncoder`, not compiled. Its loss sums over the pairs of a batch, as the paper's.
@@ -84,18 +73,9 @@ def pcme(
         the last word (`at_last_word`), and samples take the head's sum for log σ
         (`log_deviation`).
     """
+    own, head = parted(options)
     image_backbone, caption_backbone = backbones(
-        image_backbone,
-        tokenizer,
-        sentence_dim or dim,
-        caption_backbone,
-        vocabulary_size,
-        word_dim,
-        word_vectors,
-        max_length,
-        image_size,
-        image_weights,
-        gru={"at_last_word": at_last_word},
+        image_backbone, tokenizer, sentence_dim or dim, gru={"at_last_word": at_last_word}, **own
     )
     image_encoder = gaussian_image_encoder(image_backbone, dim, **head)
     caption_encoder = gaussian_caption_encoder(
@@ -175,8 +155,8 @@ def pcme_bert(
     return pcme(
         image_backbone,
         tokenizer,
-        vocabulary_size,
         dim,
+        vocabulary_size=vocabulary_size,
         max_length=max_length,
         caption_backbone=caption_backbone,
         name="pcme_bert",

@@ -7,42 +7,26 @@ import keras
 from zoo import losses, similarities
 from zoo.embeddings import POINT
 from zoo.encoders import gaussian_towers
-from zoo.models.backbones import backbones
+from zoo.models.backbones import backbones, parted
 from zoo.models.dual_encoder import DualEncoder
 from zoo.similarities import by_name
 
 
 def pooled_encoders(
-    image_backbone="resnet50",
-    caption_backbone=None,
-    tokenizer=None,
-    vocabulary_size=None,
-    dim=1024,
-    word_dim=300,
-    max_length=32,
-    image_size=224,
-    image_weights=None,
+    image_backbone,
+    tokenizer,
+    dim,
     drop_rate=0.2,
     drop_varies=True,
     seed=0,
     caption_pooling=None,
-    **head,
+    **options,
 ):
-    """An image and a caption encoder that pool all tokens of their backbones by rank; `**head` and
-    the dropping, of the image's tokens alone, are options of `zoo.layers.PooledGaussianHead`."""
+    """An image and a caption encoder that pool all tokens of their backbones by rank; `**options`
+    are of `backbones` and `zoo.layers.PooledGaussianHead`, the dropping is of images alone."""
+    own, head = parted(options)
     # Words are lost by the input pipeline, which can also replace and delete them.
-    images, captions = backbones(
-        image_backbone,
-        tokenizer,
-        dim,
-        caption_backbone,
-        vocabulary_size,
-        word_dim,
-        max_length=max_length,
-        image_size=image_size,
-        image_weights=image_weights,
-        gru={"merge": "ave"},
-    )
+    images, captions = backbones(image_backbone, tokenizer, dim, gru={"merge": "ave"}, **own)
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
     images = gaussian_towers.pooled_image_encoder(images, dim, **dropping, **head)
     if caption_pooling is not None:
@@ -79,12 +63,8 @@ def infonce(
     """
     if not temperature >= 0.01:
         raise ValueError(f"`temperature` must be at least 0.01; received {temperature}")
-    image_encoder, caption_encoder = pooled_encoders(
-        image_backbone, tokenizer=tokenizer, dim=dim, covariance=None, **towers
-    )
     return DualEncoder(
-        image_encoder,
-        caption_encoder,
+        *pooled_encoders(image_backbone, tokenizer, dim, covariance=None, **towers),
         similarity=similarities.Cosine(1.0 / temperature, learn_scale=True),
         loss=losses.InfoNCE(),
         tokenizer=tokenizer,
@@ -115,12 +95,8 @@ def vse_infinity(
     Reference: Chen et al., "Learning the Best Pooling Strategy for Visual Semantic Embedding",
         CVPR 2021.
     """
-    image_encoder, caption_encoder = pooled_encoders(
-        image_backbone, tokenizer=tokenizer, dim=dim, covariance=None, **towers
-    )
     return DualEncoder(
-        image_encoder,
-        caption_encoder,
+        *pooled_encoders(image_backbone, tokenizer, dim, covariance=None, **towers),
         similarity=similarities.Cosine(),
         loss=losses.TripletRanking(margin, mining=mining),
         tokenizer=tokenizer,
@@ -187,15 +163,11 @@ def pcmepp(
     is_gaussian = POINT not in similarity.embeddings
     if not is_gaussian:
         towers["covariance"] = None
-    image_encoder, caption_encoder = pooled_encoders(
-        image_backbone, tokenizer=tokenizer, dim=dim, seed=seed, **towers
-    )
     bottleneck = []
     if is_gaussian and kl_weight:
         bottleneck = [losses.KLRegularizer(kl_weight, kl_reduction)]
     return DualEncoder(
-        image_encoder,
-        caption_encoder,
+        *pooled_encoders(image_backbone, tokenizer, dim, seed=seed, **towers),
         similarity=similarity,
         loss=losses.MatchingCrossentropy(pseudo_positive_weight, reduction),
         auxiliaries=bottleneck,

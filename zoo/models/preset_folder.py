@@ -224,7 +224,7 @@ def widen(path: str | os.PathLike, out: str | os.PathLike) -> None:
                 return values
             return values.astype(np.float32) * steps[name][()].astype(np.float32)
 
-        _rewritten(path, out, widened, keep_scales=False, compress=False)
+        _rewritten(path, out, widened, small=False)
 
 
 def to_int8(values):
@@ -239,19 +239,14 @@ def to_int8(values):
     return np.clip(levels, -_LEVELS, _LEVELS).astype(np.int8), steps
 
 
-def _rewritten(
-    path: pathlib.Path,
-    out: pathlib.Path,
-    change: Callable,
-    keep_scales: bool = True,
-    compress: bool = True,
-):
+def _rewritten(path, out, change, small=True):
+    """Copies a file with changed arrays; a `small` one is compressed, and holds the scales."""
     unfinished = pathlib.Path(out).with_suffix(".unfinished")
     # The layout of HDF5 1.10 (2016) spends 3 kB less on each array than the oldest, which is the
     # default: 2.4 MB of `photos_pfe`.
     file = h5py.File(unfinished, "w", libver=("v110", "v110"))
     with h5py.File(path, "r") as old, file as new:
-        scales = new.create_group(SCALES) if keep_scales else None
+        scales = new.create_group(SCALES) if small else None
 
         def copy(name, item):
             if name.split("/")[0] == SCALES:
@@ -261,11 +256,11 @@ def _rewritten(
                 return
             values = change(name, item[()], scales)
             packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True}
-            options = packed | {"chunks": values.shape} if compress and values.size > 100 else {}
+            options = packed | {"chunks": values.shape} if small and values.size > 100 else {}
             new.create_dataset(name, data=values, **options).attrs.update(item.attrs)
 
         new.attrs.update(old.attrs)
         old.visititems(copy)
-        if keep_scales and not len(scales):
+        if small and not len(scales):
             del new[SCALES]
     os.replace(unfinished, out)

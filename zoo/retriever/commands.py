@@ -27,7 +27,7 @@ from zoo.models.tower import weights_sha256
 from zoo.retriever.parts import HUBS, bank_of, training_note
 from zoo.retriever.retriever import Retriever
 from zoo.retriever.write_towers import write_towers
-from zoo.search import built, from_parts
+from zoo.search import built
 
 # Of `build`, for `update`.
 _REMEMBERED = (
@@ -205,12 +205,12 @@ def _index(options, written, parts, made=None, model=None):
         print(found.recognised)
         probes = with_own(model, found, probes)
     try:
-        few = lambda: from_parts.sample(parts, MOST_ITEMS)  # noqa: E731
+        few = lambda: built.sample(parts, MOST_ITEMS)  # noqa: E731
         bank, gain = bank_of(HUBS[options.correct_hubs], few, similarity, side, probes)
         more = side, options.candidates, bank
         if options.engine == "lance":  # which writes at once; `Retriever.write` links its files
             more = *more, built.fresh(written, built.INDEX)
-        index, names = from_parts.build(parts, similarity, *more)
+        index, names = built.index_of(parts, similarity, *more)
     except (ValueError, TypeError) as error:
         raise InputError(f"{parts.folder}: {error}") from error
     probes = general_probes(model) if probes is None else probes

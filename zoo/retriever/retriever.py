@@ -26,8 +26,7 @@ from zoo.files.atomic import atomic
 from zoo.files.written import Written
 from zoo.retriever.answer import Answer, Everything
 from zoo.retriever.parts import bank_of, opened, own_probes, training_note
-from zoo.retriever.preambles import as_asked
-from zoo.retriever.questions import embedded
+from zoo.retriever.questions import as_asked, embedded
 from zoo.retriever.stored_towers import StoredTower, StoredTowers
 from zoo.search import Hub, Index, built, hubs, scoring
 from zoo.search.columns import ids_among, whole_ids

@@ -12,9 +12,9 @@ from zoo.embeddings import SET, EmbeddingLike
 from zoo.embeddings.arrays import as_arrays, element_owners, length, take, unit
 from zoo.embeddings.csls import CorrectedSpace
 from zoo.embeddings.spaces import SPACES
-from zoo.search import exact, gallery_scores, plan, scoring, storage
+from zoo.search import exact, plan, scoring, searchable, storage
 from zoo.search.columns import Column, assign_ids, held_ids, refuse_missing
-from zoo.search.rerank import best, by_query, rescored, unique_candidates
+from zoo.search.exact import best, by_query, rescored, unique_candidates
 from zoo.search.searchable import Searchable, alone
 
 CHUNK = 16384  # items turned into vectors at once
@@ -249,7 +249,7 @@ class Index(Searchable):
         if self._vector_moments is None:
             places = np.arange(len(self))
             parts = (places[start : start + CHUNK] for start in range(0, len(self), CHUNK))
-            self._vector_moments = gallery_scores.moments_of(map(self.item_vectors, parts))
+            self._vector_moments = searchable.moments_of(map(self.item_vectors, parts))
         return self._vector_moments
 
     @alone
@@ -294,7 +294,7 @@ class Index(Searchable):
         if self.has_moments:
             return super()._all_scores(queries, kind)
         more = self.description["side"], queries, self._embeddings
-        return gallery_scores.of_embeddings(self.similarity, *more)
+        return searchable.of_embeddings(self.similarity, *more)
 
     @alone
     def pair_scores(self, queries, items, rows, left_out=None):
@@ -332,8 +332,8 @@ class Index(Searchable):
     def _stored_vectors(self):
         """Yields the vectors of all items in the space of their scores, a part at a time."""
         whole = exact.vectors(self._rows)
-        for start in range(0, len(whole), gallery_scores.CHUNK):
-            yield whole[start : start + gallery_scores.CHUNK]
+        for start in range(0, len(whole), searchable.CHUNK):
+            yield whole[start : start + searchable.CHUNK]
 
     @property
     def _ids(self):

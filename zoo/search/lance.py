@@ -18,11 +18,11 @@ from zoo.errors import InputError, require
 from zoo.files.array_files import read_array, read_arrays
 from zoo.files.atomic import atomic
 from zoo.files.written import KEY, Written, read_sealed
-from zoo.search import exact, gallery_scores, plan, scoring
+from zoo.search import exact, plan, scoring
 from zoo.search.columns import assign_ids, held_ids, refuse_missing
+from zoo.search.exact import best
 from zoo.search.index import Index
-from zoo.search.rerank import best
-from zoo.search.searchable import Searchable, alone
+from zoo.search.searchable import CHUNK, Searchable, alone
 
 require("lancedb", extra="large")
 
@@ -362,7 +362,7 @@ class LanceIndex(Searchable):
     def _stored_vectors(self):
         """Yields the vectors of all items, a part at a time."""
         rows = self.table.search().select(["vector"])
-        for batch in rows.to_batches(gallery_scores.CHUNK):
+        for batch in rows.to_batches(CHUNK):
             yield _matrix(batch["vector"], self._width)[:, : self.description["width"]]
 
 

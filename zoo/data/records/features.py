@@ -15,7 +15,7 @@ from zoo.data.records import Records
 from zoo.data.text.captions import token_ids
 from zoo.files.array_files import open_memmap
 from zoo.files.atomic import atomic
-from zoo.models.forward import Forward
+from zoo.models.tower import Forward
 
 _BATCH, _IMAGES = 64, 32  # captions and images at once
 _STEP = 4  # lengths are rounded up to these, so that a handful of graphs serves all of them
