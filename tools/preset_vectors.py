@@ -14,7 +14,7 @@ from zoo import training
 from zoo.data.pipeline.augmentation import Views
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features
-from zoo.files.environment import cache_folder
+from zoo.files.atomic import cache_folder
 from zoo.models.presets import from_preset
 
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
