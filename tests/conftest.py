@@ -140,8 +140,7 @@ def optimized_graphs():
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
-@pytest.fixture(scope="module")
-def run_eagerly():
+def _eagerly():
     """For recipes that take two steps a phase: to trace them would cost more than they do.
 
     `pcme_cub` and `own_pairs` are tested in graphs, as is the step of every system.
@@ -153,14 +152,8 @@ def run_eagerly():
     tf.config.run_functions_eagerly(False)
 
 
-@pytest.fixture
-def one_eagerly():
-    """`run_eagerly` for one test of a module, the others of which make graphs."""
-    import tensorflow as tf
-
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
+run_eagerly = pytest.fixture(_eagerly, scope="module", name="run_eagerly")
+one_eagerly = pytest.fixture(_eagerly, name="one_eagerly")  # for one test of a module
 
 
 @pytest.fixture
@@ -199,6 +192,20 @@ def _what_a_process_has_once():
         if registry != entries:
             registry.clear()
             registry.update(entries)
+
+
+@pytest.fixture
+def error_of(capsys):
+    """A function that makes a call, which ends with exit code 2, and returns what it says."""
+
+    def error_of(call, *arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            call(*arguments)
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    return error_of
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+from processes import python
 from watched import Watched
 from zoo.data import toy_birds
 
 pytestmark = pytest.mark.slow
-HALO = (sys.executable, "-m", "halo_zoo")
 # What Keras writes at its first import: docs/reference/cli.md names both.
 KERAS = {".keras/keras.json"}
 FONTS = re.compile(r"\.cache/matplotlib/fontlist-v[\d.]+\.json")
@@ -27,9 +27,7 @@ def left(home):
 
 def halo(home, *words):
     """The lines of both streams of a command that ends well."""
-    command = [*HALO, *map(str, words)]
-    done = subprocess.run(command, env=home.environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = python("-m", "halo_zoo", *words, env=home.environment)
     return (done.stdout + done.stderr).splitlines()
 
 
@@ -56,7 +54,7 @@ import ctypes, pathlib
 ctypes.CDLL(None).getaddrinfo(b"example.org", None, None, ctypes.byref(ctypes.c_void_p()))
 (pathlib.Path.home() / ".left").touch()
 """
-    subprocess.run([sys.executable, "-c", code], env=home.environment, check=True)
+    python("-c", code, env=home.environment)
     assert (home.looked_up, home.written) == (["getaddrinfo example.org"], [".left"])
 
 
@@ -100,7 +98,7 @@ class listening:  # noqa: N801, as a function
     """A command until it prints an address: that, and the lines before it; then SIGTERM."""
 
     def __init__(self, home, *words):
-        command = [*HALO, *map(str, words)]
+        command = [sys.executable, "-m", "halo_zoo", *map(str, words)]
         both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         self.process = subprocess.Popen(command, env=home.environment, **both)
 

@@ -1,4 +1,7 @@
+import dataclasses
 import errno
+import importlib
+import math
 import os
 import signal
 import subprocess
@@ -9,7 +12,8 @@ from typing import Literal
 
 import pytest
 
-from zoo.cli import OneLineParser, naming, parse, run, setting
+from zoo import cli
+from zoo.cli import OneLineParser, bounds, naming, parse, run, setting
 from zoo.errors import InputError
 from zoo.training.settings import RunSettings
 
@@ -72,11 +76,8 @@ def test_toy_and_smoke_values_yield_to_a_given_flag():
         (["stray"], "'stray'"),
     ],
 )
-def test_bad_flags_are_one_line_and_exit_code_2(argv, says, capsys):
-    with pytest.raises(SystemExit) as ended:
-        parse(Settings, argv)
-    assert ended.value.code == 2
-    message = capsys.readouterr().err
+def test_bad_flags_are_one_line_and_exit_code_2(argv, says, error_of):
+    message = error_of(parse, Settings, argv)
     assert message.startswith("error: ")
     assert message.count("\n") == 1
     assert says in message
@@ -153,15 +154,12 @@ def test_run_keeps_the_traceback_of_a_defect_and_the_code_of_main():
         (["build", "--model", "x", "--kind", "tree"], "argument --kind: invalid choice: 'tree'"),
     ],
 )
-def test_an_unknown_flag_is_reported_first(argv, says, capsys):
+def test_an_unknown_flag_is_reported_first(argv, says, error_of):
     whole = OneLineParser(prog="halo")
     build = whole.add_subparsers(dest="command", required=True).add_parser("build")
     build.add_argument("--model", required=True)
     build.add_argument("--kind", choices=("flat",))
-    with pytest.raises(SystemExit) as ended:
-        whole.parse_args(argv)
-    assert ended.value.code == 2
-    assert says in capsys.readouterr().err
+    assert says in error_of(whole.parse_args, argv)
     found = whole.parse_args(["build", "--mod", "--  not a flag"])
     assert (found.model, found.kind) == ("--  not a flag", None)
 
@@ -178,3 +176,76 @@ def test_an_error_about_a_value_names_its_flag(said, value, names):
     with pytest.raises(InputError) as error, naming("--model", value):
         raise InputError(said)
     assert str(error.value).startswith(names)
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def settings_classes():
+    names = [path.stem for path in sorted((ROOT / "recipes").glob("*.py"))]
+    names += [f"studies.{path.stem}" for path in sorted((ROOT / "studies").glob("*.py"))]
+    for name in names:
+        for one in vars(importlib.import_module(name)).values():
+            if (
+                isinstance(one, type)
+                and dataclasses.is_dataclass(one)
+                and one.__name__ == "Settings"
+            ):
+                yield name, one
+
+
+CLASSES = dict(settings_classes())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_values_of_a_recipe_are_what_it_takes(name):
+    for field in dataclasses.fields(CLASSES[name]):
+        for value in (field.default, *(field.metadata.get(key) for key in ("toy", "smoke"))):
+            bounds.check(field.name, field.name, value, field.metadata.get("kind"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "flag", "says"),
+    [
+        ("pcme_cub", "--batch-size=0", "--batch-size must be a whole number of at least 1"),
+        (
+            "pcme_cub",
+            "--dim=99999999999999999999",
+            "--dim must be at most 2147483647; received 99999999999999999999",
+        ),
+        ("pcme_cub", "--learning-rate=-1", "--learning-rate must be a finite number of at least 0"),
+        ("pcme_cub", "--word-dropping=1.5", "--word-dropping must be a share from 0 to 1"),
+        ("pcme_cub", "--scale=0", "--scale must be a finite number above 0"),
+        ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
+    ],
+)
+def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, error_of):
+    error = error_of(cli.parse, CLASSES[recipe], flag.split())
+    assert says in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside"),
+    [
+        ("size", (1, 7), (0, -1, 2**31)),
+        ("count", (0, 7), (-1, 2**31)),
+        ("share", (0.0, 1.0), (-0.1, 1.1, math.nan)),
+        ("rate", (0.0, 1e30), (-1e-9, math.inf, math.nan)),
+        ("positive", (1e-9,), (0.0, -1.0, math.inf)),
+        ("signed", (-5.0, 0.0), (math.inf, -math.inf, math.nan)),
+    ],
+)
+def test_bounds(kind, inside, outside):
+    for value in inside:
+        bounds.check("--x", "x", value, kind)
+    for value in outside:
+        with pytest.raises(ValueError, match=r"--x must be .*; received"):
+            bounds.check("--x", "x", value, kind)
+
+
+@pytest.mark.parametrize("text", ["--no-cache-features", "--cache-features"])
+def test_a_yes_or_no_is_a_pair_of_flags(text):
+    settings = cli.parse(CLASSES["pcmepp_coco"], text.split())
+    assert settings.cache_features is (text != "--no-cache-features")

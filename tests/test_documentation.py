@@ -1,7 +1,4 @@
-"""Every line of docs/questions.md and docs/confidence.md and of the notebook runs.
-
-That of the README: test_first_minutes.py.
-"""
+"""Every line of docs/questions.md, docs/confidence.md and of the notebooks runs."""
 
 import functools
 import importlib
@@ -17,6 +14,7 @@ import pytest
 import packaged
 import zoo
 import zoo.data
+from tools.notebook_pages import page
 from zoo import cli
 from zoo.data import toy_birds
 
@@ -152,3 +150,15 @@ def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
     search = importlib.import_module("halo_zoo.search").parser()
     for line in others[:2]:
         assert search.parse_args(shlex.split(line)[2:]).command in ("build", "query")
+
+
+TUTORIAL = ROOT / "docs" / "tutorials" / "dual_encoder.ipynb"
+CELLS = json.loads(TUTORIAL.read_text(encoding="utf-8"))["cells"]
+OF_CELLS = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"]
+
+
+def test_its_page_is_the_notebook():
+    text = page(CELLS, TUTORIAL.name)
+    assert text.startswith("# A dual encoder in plain Keras 3\n\n*A notebook: [dual_encoder.ipynb]")
+    assert all(f"```python\n{code}\n```" in text for code in OF_CELLS)
+    assert text.count("```") == 2 * len(OF_CELLS)

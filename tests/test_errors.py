@@ -55,11 +55,7 @@ PLACES = {
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),
-    "answers for programs": (
-        "fastapi",
-        "serve",
-        lambda: runpy.run_module("zoo.retriever.server"),
-    ),
+    "answers for programs": ("fastapi", "serve", lambda: runpy.run_module("zoo.retriever.server")),
     "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(RECURRENT, "x")),
     "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),

@@ -29,14 +29,7 @@ ROOMS = (
 )
 # Their examples need data, files or a model, or build one, which the matrix does.
 NOT_RUN = {
-    "data": {
-        "BertTokenizer",
-        "Captioned",
-        "ClipTokenizer",
-        "Loaded",
-        "Split",
-        "Stream",
-    },
+    "data": {"BertTokenizer", "Captioned", "ClipTokenizer", "Loaded", "Split", "Stream"},
     "confidence": {"Confidence"},
     "evaluation": {"Answers", "EncodedSplit"},
     "files": {"RunFolder"},

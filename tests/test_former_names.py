@@ -1,7 +1,6 @@
 """What earlier versions had ends in one sentence that says what to use instead."""
 
 import importlib
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 
 import halo_zoo
 import zoo
+from processes import python
 from zoo import errors as former
 
 ROOT = Path(former.__file__).parent.parent
@@ -41,18 +41,12 @@ def test_a_name_that_never_was():
     for room in (zoo, zoo.training):
         with pytest.raises(AttributeError, match=f"{room.__name__}' has no attribute 'nothing'$"):
             _ = room.nothing
-    assert halo(["reprot"])[1].startswith("error: unknown command 'reprot'; the nearest")
-
-
-def halo(words):
-    done = subprocess.run(
-        [sys.executable, "-m", "halo_zoo", *words], capture_output=True, text=True
-    )
-    return done.returncode, done.stderr
+    done = python("-m", "halo_zoo", "reprot", code=2)
+    assert done.stderr.startswith("error: unknown command 'reprot'; the nearest")
 
 
 @pytest.mark.parametrize("name", of("halo "))
-def test_a_command_or_flag(name, capsys, monkeypatch):
+def test_a_command_or_flag(name, error_of, monkeypatch):
     """Before anything else is looked at; with `=` too."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["halo"])
@@ -61,10 +55,7 @@ def test_a_command_or_flag(name, capsys, monkeypatch):
     if len(words) > 1 and words[-2].startswith("--"):
         spellings.append([*words[:-2], "=".join(words[-2:])])
     for spelling in spellings:
-        with pytest.raises(SystemExit) as ended:
-            halo_zoo.main(spelling)
-        assert ended.value.code == 2
-        assert capsys.readouterr().err.endswith(f": {TABLE[name]}\n")
+        assert error_of(halo_zoo.main, spelling).endswith(f": {TABLE[name]}\n")
 
 
 @pytest.mark.parametrize("name", of("make "))
@@ -79,21 +70,13 @@ def test_a_target_that_never_was():
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: no target nothing")
 
 
-def test_a_module(capsys, monkeypatch):
+def test_a_module(error_of, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["-m"])
     for name in of("python -m zoo."):
-        with pytest.raises(SystemExit) as ended:
-            former.Modules().find_spec(name.removeprefix("python -m "))
-        assert ended.value.code == 2
-        assert capsys.readouterr().err == f"error: {name}: {TABLE[name]}\n"
-    lazy = {**os.environ, "HALO_LAZY": "1"}  # Keras is not asked
-    done = subprocess.run(
-        [sys.executable, "-m", "zoo.search"], env=lazy, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (
-        2,
-        "error: python -m zoo.search: Use `halo search`.\n",
-    )
+        said = error_of(former.Modules().find_spec, name.removeprefix("python -m "))
+        assert said == f"error: {name}: {TABLE[name]}\n"
+    done = python("-m", "zoo.search", code=2, HALO_LAZY="1")  # Keras is not asked
+    assert done.stderr == "error: python -m zoo.search: Use `halo search`.\n"
     monkeypatch.undo()
     with pytest.raises(ModuleNotFoundError, match=re.escape(TABLE["zoo.report"])):
         importlib.import_module("zoo.report")

@@ -27,14 +27,7 @@ ORDER = (
     ("plots",),
 )
 # The rooms of `zoo/data`, likewise; the last is the hall, which knows all of them.
-DATA = (
-    ("text",),
-    ("records",),
-    ("pipeline",),
-    ("loaders",),
-    ("toy",),
-    ("datasets",),
-)
+DATA = (("text",), ("records",), ("pipeline",), ("loaders",), ("toy",), ("datasets",))
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 ENTRIES = {"__init__"}  # what gathers the rooms for the user
 APPLICATIONS = ("halo_zoo", "recipes", "export", "demo", "benchmarks", "tools", "tests")

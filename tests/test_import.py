@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import zoo
+from processes import python
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.captions import WordTokenizer
 
@@ -99,18 +98,10 @@ def test_import_alone_is_enough_to_load_models_with_their_tokenizers(fresh):
     assert "Traceback" not in done.stderr
 
 
-def run(code, *arguments, **variables):
+def run(program, *arguments, **more):
     hidden = ("TF_CPP_MIN_LOG_LEVEL", "HALO_LAZY", "OPENBLAS_THREAD_TIMEOUT")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**environment, **variables},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-        cwd=Path(__file__).parent.parent,
-    )
+    return python("-c", program, *arguments, cwd=Path(__file__).parents[1], env=environment, **more)
 
 
 def test_threads_of_numpy_are_set_before_it_is_imported():
@@ -120,8 +111,6 @@ def test_threads_of_numpy_are_set_before_it_is_imported():
 
 def test_a_backend_that_is_not_installed_is_one_line():
     code = "import halo_zoo; halo_zoo.main(['train', 'pcme_cub'])"
-    found = run(code, KERAS_BACKEND="foo")
-    assert found.returncode == 2
-    (line,) = found.stderr.splitlines()
+    (line,) = run(code, code=2, KERAS_BACKEND="foo").stderr.splitlines()
     assert line.startswith("error: KERAS_BACKEND")
     assert "foo" in line

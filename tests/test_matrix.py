@@ -181,6 +181,7 @@ def test_images_alone_are_saved_and_searched_but_not_asked_in_words(split, tmp_p
     images = model.image_encoder(pixels, training=False)
     model.save(tmp_path / "hib.keras")
     loaded = keras.saving.load_model(tmp_path / "hib.keras")
+    assert loaded.caption_encoder is loaded.image_encoder
     logits = np.asarray(model.similarity(images, images))
     assert difference(loaded.similarity(images, images), logits) <= 1e-5
     index = Index.build(images, model.similarity, candidates=len(logits))

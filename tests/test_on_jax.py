@@ -1,9 +1,6 @@
 """Losses and similarities on another Keras backend: numbers as on TensorFlow, in one process."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 import loss_loops as loops
 from gradients import value_and_gradients
 from oracles import random_gaussians, random_sets
+from processes import python
 from zoo import losses
 from zoo import similarities as S
 
@@ -127,21 +125,9 @@ def on_jax(tmp_path_factory):
         for embedding in embeddings:
             arrays.update({f"{side}_{k}": v for k, v in embedding.items()})
     np.savez(folder / "similarities.npz", **arrays)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder)],
-        env={
-            **os.environ,
-            "KERAS_BACKEND": "jax",
-            "JAX_PLATFORMS": "cpu",
-            "PYTHONPATH": str(ROOT),
-            "XLA_FLAGS": "--xla_backend_optimization_level=0",  # each program runs once
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    once = "--xla_backend_optimization_level=0"  # each program runs once
+    jax = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": once}
+    python("-c", PROGRAM, folder, PYTHONPATH=str(ROOT), **jax)
     return dict(np.load(folder / "out.npz"))
 
 

@@ -35,7 +35,4 @@ def test_it_is_the_official_model(name, tmp_path):
     # p = sigmoid(2x) as released
     assert float(model.similarity.scale) == 13.0
     assert float(model.similarity.shift) == 10.5
-    assert resizing_of_tower(model.image_encoder) == {
-        "mode": "crop",
-        "crop_fraction": 224 / 256,
-    }
+    assert resizing_of_tower(model.image_encoder) == {"mode": "crop", "crop_fraction": 224 / 256}

@@ -69,10 +69,7 @@ def test_a_preset_of_it_gives_the_same(tiny, tmp_path):
 
 
 def test_pictures_are_shown_as_the_official_processor_shows_them(tiny):
-    assert resizing_of_tower(tiny[0].image_encoder) == {
-        "mode": "crop",
-        "crop_fraction": 1.0,
-    }
+    assert resizing_of_tower(tiny[0].image_encoder) == {"mode": "crop", "crop_fraction": 1.0}
 
 
 @pytest.mark.parametrize(

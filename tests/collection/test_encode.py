@@ -4,8 +4,6 @@ import functools
 import io
 import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from colour_model import colour_gaussians
+from processes import python
 from zoo import collection, embeddings
 from zoo.cli.bounds import DTYPES
 from zoo.collection import Collection, Encoded, encode_items, parts
@@ -288,9 +287,4 @@ def test_a_process_that_has_read_parquet_ends_quietly(tmp_path):
     """Threads of Arrow that hold a buffer of Python's abort the process when it ends."""
     encoded = Encoded(["a", "b", "c"], {"mean": np.eye(3, dtype=np.float32)})
     parts.write_part(tmp_path / "a.parquet", encoded, "float32")
-    subprocess.run(
-        [sys.executable, "-c", WITHOUT_THREADS, tmp_path],
-        env={**os.environ, "HALO_LAZY": "1"},
-        check=True,
-        timeout=60,
-    )
+    python("-c", WITHOUT_THREADS, tmp_path, HALO_LAZY="1")

@@ -149,10 +149,7 @@ def test_likely_is_within_what_is_certified_here():
     judge = Judge(confidence(), own, unfit=0.2)
     assert judge.cut.unfit == 0.2
     assert judge.threshold == judge.cut.threshold > 0.7
-    scores, asked = (
-        gallery_of(*np.linspace(-2.8, -1, 40)[:, None]),
-        Asked(),
-    )
+    scores, asked = (gallery_of(*np.linspace(-2.8, -1, 40)[:, None]), Asked())
     said = judge(scores, asked=asked)
     first = np.array([one.fits[0] for one in said])
     assert ((first > 0.5) & (first < judge.threshold)).any()

@@ -84,11 +84,7 @@ def test_a_partial_set_goes_on_and_says_so(toy_copy, capsys):
 
 
 # What ../shared/data holds: 94 of the 150 and 33 of the 50 classes.
-REAL = {
-    "trainval": (4408, 94, 56, 16),
-    "test": (1967, 33, 17, 12),
-    "seen_test": (1081, 94, 56, 7),
-}
+REAL = {"trainval": (4408, 94, 56, 16), "test": (1967, 33, 17, 12), "seen_test": (1081, 94, 56, 7)}
 
 
 @pytest.mark.parametrize(

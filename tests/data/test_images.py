@@ -30,8 +30,7 @@ def _app1(tiff, name=b"Exif\0\0"):
 
 
 @pytest.mark.parametrize(
-    "tiff",
-    [b"", b"MM\0*", b"nonsense that is no TIFF at all, and some more of it"],
+    "tiff", [b"", b"MM\0*", b"nonsense that is no TIFF at all, and some more of it"]
 )
 def test_damaged_exif_data_turn_nothing(tiff):
     plain = _encode(Image.fromarray(_picture()), format="JPEG")

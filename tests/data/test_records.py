@@ -3,9 +3,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from zoo.collection import captions
+from zoo.data import sources
+from zoo.data.pipeline.augmentation import RandomCrop, Views
 from zoo.data.records import Problems, Records
+from zoo.data.records import sources as module
 from zoo.data.records.records import with_shuffled_captions
+from zoo.data.records.sources import Features
 from zoo.errors import InputError
+from zoo.files.text_files import read_lines
+from zoo.files.vector_files import read_column
+from zoo.retriever import query
 
 
 def _records(**changes):
@@ -86,3 +94,67 @@ def test_captions_are_shuffled_not_images():
     place = {text: row for row, text in enumerate(clean.captions)}
     sources = np.array([place[text] // 5 for text in noisy.captions[changed]])
     assert (sources != np.flatnonzero(changed) // 5).mean() > 0.95
+
+
+def test_a_large_file_is_read_by_rows_and_the_last_batch_is_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_SMALL", 0)
+    array = np.random.default_rng(0).normal(size=(20, 3, 4)).astype("float32")
+    np.save(tmp_path / "a.npy", array)
+    source = Features(np.load(tmp_path / "a.npy", mmap_mode="r"), rows=[4, 2, 2, 0, 19])
+    batches = list(source.in_order(2).as_numpy_iterator())
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    np.testing.assert_array_equal(np.concatenate(batches), array[[4, 2, 2, 0, 19]])
+
+
+ODD = "\u2028\u2029\u0085\x0b\x0c\x1c\x1d\x1e"  # `str.splitlines` ends lines at each
+TEXTS = [*(f"a{one}b" for one in ODD), "a cat"]
+ENDS = ["\n", "\r\n", "\r"]
+
+
+READERS = {
+    "lines": read_lines,
+    "captions": lambda path: captions(path).values,
+    "column": read_column,
+    "--queries FILE": lambda path: list(query._lines(str(path))),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("reader", READERS)
+def test_text_files(reader, end, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_bytes(("\ufeff" + end.join(TEXTS) + end).encode())
+    assert list(READERS[reader](path)) == TEXTS
+
+
+@pytest.fixture(scope="module")
+def pictures(toy_records):
+    return sources.Pictures(toy_records, 32, cache=False)
+
+
+def rows(views, batch_size=50):
+    return np.concatenate(list(views.in_order(batch_size).as_numpy_iterator()))
+
+
+def test_the_first_view_is_the_picture_and_the_second_its_mirror_image(toy_records, pictures):
+    views, number = Views(pictures, toy_records, 2), toy_records.num_images
+    found = rows(views)
+    assert views.count == len(found) == 2 * number
+    np.testing.assert_array_equal(found[:number], rows(pictures))
+    np.testing.assert_array_equal(found[number:], rows(pictures)[:, :, ::-1])
+
+
+def test_parts_are_of_their_own_picture_and_follow_from_the_seed(toy_records, pictures):
+    number, crop = toy_records.num_images, RandomCrop(area=(0.95, 1.0))
+    found = rows(Views(pictures, toy_records, 4, crop))
+    np.testing.assert_array_equal(found, rows(Views(pictures, toy_records, 4, crop), 7))
+    other = rows(Views(pictures, toy_records, 4, crop, seed=1))
+    assert (other[2 * number :] != found[2 * number :]).any()
+    whole, parts = found[:number].astype(float), found[2 * number : 3 * number].astype(float)
+    mirrored = found[3 * number :, :, ::-1].astype(float)
+    for part in (parts, mirrored):
+        own = np.abs(part - whole).mean(axis=(1, 2, 3))
+        others = np.abs(part - np.roll(whole, 1, axis=0)).mean(axis=(1, 2, 3))
+        assert (own < others).mean() > 0.9
+    assert (parts != found[:number]).any()
+    assert (parts != mirrored).any()

@@ -1,9 +1,8 @@
 """One small gallery for each kind of embedding, and one served page for all tests."""
 
-import os
 import tempfile
 
-import numpy as np
+import httpx
 import pytest
 
 pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
@@ -80,25 +79,21 @@ def photo(birds):
 @pytest.fixture(scope="session")
 def served(gaussians):
     """The page of the run's gallery on a free port: `(address, service, private folder)`."""
-    before = os.environ.get("GRADIO_TEMP_DIR")
-    with tempfile.TemporaryDirectory() as private:
-        os.environ["GRADIO_TEMP_DIR"] = private
+    with tempfile.TemporaryDirectory() as private, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", private)
         built = page.build(gaussians)
         address = page.launch(built, wait=False, quiet=True)
         yield address.rstrip("/"), built.service, private
         built.close(verbose=False)
-    if before is None:
-        del os.environ["GRADIO_TEMP_DIR"]
-    else:
-        os.environ["GRADIO_TEMP_DIR"] = before
+
+
+@pytest.fixture(scope="module")
+def http(served):
+    with httpx.Client(base_url=served[0], timeout=60) as client:
+        yield client
 
 
 @pytest.fixture
 def caption_embedding(gaussians):
     """The embedding of one caption."""
     return gaussians.of_words(["a small bird with a red crown and black wings"])
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)

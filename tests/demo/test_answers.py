@@ -1,10 +1,10 @@
-"""What a query is answered: against the model itself, for points, Gaussians and sets."""
+"""What a query is answered: against the model, for points, Gaussians, sets, own photos."""
 
 import numpy as np
 import pytest
 
 import zoo
-from demo import answers, cards, verdict_card
+from demo import answers, cards, limits, map_plot, own_panel, verdict_card
 from demo.limits import RefusedError
 from demo.reference import Reference
 from demo.service import Service
@@ -104,12 +104,7 @@ def test_a_refused_question_shows_its_pictures(gaussians, caption_embedding, ver
 def test_the_list_of_all_that_fits_says_what_to_expect(gaussians):
     results = answers.everything(gaussians, CAPTION, "images", 0.1)["results"]
     found = answers.Everything(
-        total=len(results) + 30,
-        unfit=0.234,
-        least=0.1,
-        few=None,
-        many=0.5,
-        results=results,
+        total=len(results) + 30, unfit=0.234, least=0.1, few=None, many=0.5, results=results
     )
     html = verdict_card.everything(gaussians, found)
     assert "<b>Many</b>: 50\xa0% do not fit" in html
@@ -140,3 +135,49 @@ def test_percentile_counts_equal_values_half():
     assert reference.percentile(2.0) == 50.0
     assert reference.percentile(3.0) == 75.0
     assert reference.percentile(9.0) == 100.0
+
+
+@pytest.mark.parametrize("kind", ["points", "sets"])
+def test_the_map_marks_points_and_every_element_of_sets(kind, request):
+    gallery = request.getfixturevalue(kind)
+    groups = map_plot.items_of(gallery, classes=2)
+    drawing = map_plot.figure(gallery, groups)
+    per_item = 3 if kind == "sets" else 1
+    shown = [len(part) for _, images, captions in groups for part in (images, captions)]
+    assert [len(trace.x) for trace in drawing.data] == [per_item * count for count in shown]
+    assert all(trace.mode == "markers" for trace in drawing.data)  # nothing has an ellipse
+    _, images, captions = groups[0]
+    said = [words[2] for words in drawing.data[0].customdata]
+    expected = [gallery.image_names[row] for row in images for _ in range(per_item)]
+    assert all(one.startswith(name) for one, name in zip(said, expected, strict=True))
+    alone = map_plot.figure(gallery, groups, with_captions=False)
+    assert len(alone.data) == len(groups)
+    text = gallery.take("captions", captions[:1])
+    asked = map_plot.figure(gallery, groups, query=("a bird", text)).data[-1]
+    assert asked.customdata[0][2].startswith("Your text: a bird")
+    assert len(asked.x) == per_item
+
+
+def test_photos_are_searched_as_the_gallery_is(gaussians, photo, tmp_path):
+    paths = gaussians.image_paths[:17]  # one more than are embedded at once
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no picture")
+    own, bad = own_panel.gallery_of(gaussians, [*paths, broken])
+    assert bad == 1
+    assert len(own.image_names) == 17
+    expected = gaussians.take("images", slice(0, 17))["mean"]
+    np.testing.assert_allclose(own.embeddings["images"]["mean"], expected, atol=1e-5)
+    found = Service(own).find_images("a small red bird with a black crown")
+    assert len(found["answer"]["results"]) == 8
+    assert 0 < found["answer"]["probability"] < 1
+    confidence = own.retriever("captions").confidence
+    assert confidence.gallery.size == 17  # learnt among these photos
+
+
+def test_too_many_or_no_photos_are_refused(gaussians, photo, tmp_path):
+    with pytest.raises(limits.RefusedError, match="201 photos are too many: at most 200"):
+        own_panel.gallery_of(gaussians, [photo] * 201)
+    text = tmp_path / "notes.jpg"
+    text.write_text("no picture")
+    with pytest.raises(limits.RefusedError, match="None of these files is a picture"):
+        own_panel.gallery_of(gaussians, [text])

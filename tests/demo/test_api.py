@@ -9,7 +9,7 @@ from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
 from PIL import Image
 
-from demo import answers, limits
+from demo import answers
 
 CAPTION = "a small bird with a red crown"
 
@@ -21,13 +21,7 @@ def client(served):
 
 def test_endpoints_are_typed(client):
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    names = {
-        "/find_images",
-        "/find_all",
-        "/find_captions",
-        "/describe_gallery",
-        "/draw_map",
-    }
+    names = {"/find_images", "/find_all", "/find_captions", "/describe_gallery", "/draw_map"}
     assert names == set(endpoints)
     types = {
         parameter["parameter_name"]: parameter["python_type"]["type"]
@@ -145,7 +139,7 @@ def test_a_defect_keeps_its_details_in_the_log(client, served, monkeypatch, capl
     assert "/secret/path" in caplog.text
 
 
-def test_too_many_bytes_pixels_or_no_image(client, tmp_path):
+def test_too_many_pixels_or_no_image(client, tmp_path):
     def ask(path):
         return client.predict(image=handle_file(str(path)), api_name="/find_captions")
 
@@ -157,7 +151,3 @@ def test_too_many_bytes_pixels_or_no_image(client, tmp_path):
     Image.new("1", (6000, 5000)).save(large)  # 30 million pixels in a few kilobytes
     with pytest.raises(AppError, match="6000 x 5000 pixels, more than the 16,000,000 allowed"):
         ask(large)
-    huge = tmp_path / "huge.bin"
-    huge.write_bytes(bytes(limits.MAX_BYTES + 1))
-    with pytest.raises(Exception, match=r"(?i)size|413|payload"):
-        ask(huge)

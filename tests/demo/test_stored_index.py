@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ from demo import chooser, page, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
 from halo_zoo.search import main as search
+from processes import python
 from zoo.errors import InputError
 from zoo.files.written import facts_of, read_sealed, sealed
 from zoo.retriever.stored_towers import FACTS, StoredTower
@@ -87,15 +87,8 @@ def test_neither_tensorflow_nor_keras_nor_matplotlib_is_imported(index, photo, t
     """A question, the map and photos of one's own."""
     hidden = ("HALO_LAZY", "MPLBACKEND")
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    done = subprocess.run(
-        [sys.executable, "-c", ASKS, str(index), str(photo), " ".join(HEAVY)],
-        env={**environment, "GRADIO_TEMP_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    words = ("-c", ASKS, index, photo, " ".join(HEAVY))
+    done = python(*words, env=environment, GRADIO_TEMP_DIR=str(tmp_path))
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -190,29 +183,25 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
         built.close(verbose=False)
 
 
-def halo_demo(capsys, *words):
-    """The last line of an error, of exit code 2."""
-    with pytest.raises(SystemExit) as ended:
-        halo_zoo.main(["demo", *map(str, words)])
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()[-1:]
-    return line
-
-
-def test_what_is_no_index_is_one_line(index, words, tmp_path, capsys, monkeypatch):
+def test_what_is_no_index_is_one_line(index, words, tmp_path, error_of, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["halo"])
-    assert "--captions is not of an index" in halo_demo(capsys, index, "--captions", words)
+
+    def halo_demo(*words):
+        """The last line of the error."""
+        return error_of(halo_zoo.main, ["demo", *map(str, words)]).splitlines()[-1]
+
+    assert "--captions is not of an index" in halo_demo(index, "--captions", words)
     old = tmp_path / "old"
     old.mkdir()
-    assert halo_demo(capsys, old).startswith(f"error: no such model: '{old}'")
+    assert halo_demo(old).startswith(f"error: no such model: '{old}'")
     said = f"error: {index / 'index'}: is a part of an index; name the whole, {index}"
-    assert halo_demo(capsys, index / "index") == said
+    assert halo_demo(index / "index") == said
     (old / "search.json").write_text('{"index": "index"}')
-    assert halo_demo(capsys, old).startswith(f"error: {old}: holds search.json, which this program")
+    assert halo_demo(old).startswith(f"error: {old}: holds search.json, which this program")
     (old / "search.json").write_text("{")
-    assert halo_demo(capsys, old).startswith(f"error: {old / 'search.json'}")
+    assert halo_demo(old).startswith(f"error: {old / 'search.json'}")
     newer = shutil.copytree(index, tmp_path / "newer")
     (facts,) = newer.glob(f"towers-*/{FACTS}")
     facts.write_text(json.dumps(sealed({"version": 99})))
-    assert halo_demo(capsys, newer) == f"error: {facts}: of another version; build the index again"
+    assert halo_demo(newer) == f"error: {facts}: of another version; build the index again"

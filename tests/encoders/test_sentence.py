@@ -1,4 +1,4 @@
-"""Sentences by a tiny random checkpoint, beside BERT's forward pass in NumPy."""
+"""Sentences by tiny random checkpoints, beside BERT's forward pass in NumPy."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ from tiny_sentence import (
 )
 from zoo import encoders, losses, models, similarities
 from zoo.data import captions, read_bert_tokenizer
-from zoo.encoders import point_towers
+from zoo.encoders import bert, point_towers
 from zoo.errors import InputError
 
 TEXTS = ["a red bird", "dogs on a bird", "dog", "a a a a a a a a a"]
@@ -166,12 +166,42 @@ def test_a_preset_of_keras_hub_keeps_its_activation(ids, tmp_path):
         len(PIECES), BLOCKS, HEADS, WIDTH, INNER, max_sequence_length=LENGTH
     )
     network.save_to_preset(str(tmp_path))
-    inputs = {
-        "token_ids": ids,
-        "segment_ids": 0 * ids,
-        "padding_mask": (ids != 0).astype("int32"),
-    }
+    inputs = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": (ids != 0).astype("int32")}
     expected = network(inputs)["sequence_output"]
     np.testing.assert_allclose(
         encoders.sentences(tmp_path, LENGTH)(ids)["features"], expected, atol=1e-6
     )
+
+
+SIZE = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+ROWS = np.array([[2, 5, 6, 3, 0, 0], [2, 5, 6, 7, 8, 3], [2, 3, 0, 0, 0, 0]], "int32")
+
+
+def test_states_do_not_depend_on_padding_and_survive_saving(tmp_path):
+    backbone = bert(vocabulary_size=20, max_length=6, **SIZE)
+    outputs = backbone(ROWS)
+    assert outputs["features"].shape == (3, 6, 8)
+    np.testing.assert_array_equal(outputs["mask"], ROWS != 0)
+    shorter = bert(vocabulary_size=20, max_length=4, **SIZE)
+    shorter.set_weights(backbone.get_weights())
+    alone = shorter(ROWS[:1, :4])["features"]
+    np.testing.assert_allclose(alone[0], outputs["features"][0, :4], atol=1e-5)
+    backbone.save(tmp_path / "bert.keras")
+    loaded = keras.saving.load_model(tmp_path / "bert.keras")
+    np.testing.assert_allclose(loaded(ROWS)["features"], outputs["features"], atol=1e-6)
+
+
+def test_a_local_preset_is_read(tmp_path):
+    network = keras_hub.models.BertBackbone(20, intermediate_dim=16, max_sequence_length=8, **SIZE)
+    network.save_to_preset(str(tmp_path / "preset"))
+    features = bert(tmp_path / "preset", max_length=6)(ROWS)["features"]
+    mask = (ROWS != 0).astype("int32")
+    inputs = {"token_ids": ROWS, "segment_ids": 0 * ROWS, "padding_mask": mask}
+    np.testing.assert_allclose(features, network(inputs)["sequence_output"], atol=1e-6)
+    with pytest.raises(InputError, match="reads 8 tokens; received 9"):
+        bert(tmp_path / "preset", max_length=9)
+    with pytest.raises(InputError, match="no such folder"):
+        bert(tmp_path / "none")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="not a preset of BERT"):
+        bert(tmp_path / "empty")

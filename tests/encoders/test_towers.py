@@ -1,9 +1,18 @@
+"""Towers of Gaussians, of regions and of stored vectors."""
+
+import inspect
+import random
+
 import numpy as np
 import pytest
 
+import tiny_models
 from golden_weights import dense, gru, set_local_attention, set_pie_net
-from zoo import encoders
+from layer_checks import check_layer
+from zoo import encoders, models
+from zoo.encoders import regions
 from zoo.encoders.gaussian_towers import gaussian_caption_encoder, gaussian_image_encoder
+from zoo.encoders.stored_features import RegionMask
 
 IDS = np.array([[4, 2, 7, 3, 5], [1, 6, 0, 0, 0], [3, 3, 2, 0, 0]], "int32")
 
@@ -109,3 +118,87 @@ def test_one_gru_is_projected_though_it_is_as_wide_as_the_embedding():
     assert not any("variance_gru" in weight.path for weight in tower.weights)
     both = gaussian_caption_encoder(encoders.gru(9, 8, word_dim=6, max_length=5), 8)
     assert not both.get_layer("head").get_layer("gaussian").project_pooled
+
+
+RNG = np.random.default_rng(0)
+REGIONS = RNG.normal(size=(4, 6, 12)).astype("float32")
+LENGTHS = np.array([6, 3, 1, 0])
+MASK = np.arange(6) < LENGTHS[:, None]
+PADDED = np.where(MASK[..., None], REGIONS, 0).astype("float32")
+
+
+def test_the_mask_is_a_layer():
+    check_layer(RegionMask, {"drop_rate": 0.2, "seed": 0}, {"regions": PADDED}, (4, 6))
+    with pytest.raises(ValueError, match=r"`drop_rate`.*received 1"):
+        RegionMask(1.0)
+
+
+def test_rows_of_zeros_are_no_regions():
+    backbone = regions(12, 8)
+    outputs = backbone(PADDED)
+    np.testing.assert_array_equal(outputs["mask"], MASK)
+    for i, length in enumerate(LENGTHS[:3]):
+        alone = backbone(REGIONS[i : i + 1, :length])
+        np.testing.assert_allclose(alone["pooled"][0], outputs["pooled"][i], atol=1e-5)
+        features = outputs["features"][i, :length]
+        np.testing.assert_allclose(alone["features"][0], features, atol=1e-5)
+        np.testing.assert_allclose(outputs["pooled"][i], np.max(features, axis=0), atol=1e-6)
+    np.testing.assert_array_equal(outputs["pooled"][3], np.zeros(8))
+
+
+def test_padding_does_not_reach_the_statistics():
+    moved = []
+    for batch in (PADDED[:2], np.concatenate([PADDED[:2], 0 * PADDED[:2]], axis=1)):
+        random.seed(0)
+        backbone = regions(12, 8, seed=0)
+        backbone(batch, training=True)
+        moved.append(np.asarray(backbone.get_layer("normalize").moving_mean))
+    assert np.abs(moved[0]).max() > 1e-3
+    np.testing.assert_allclose(*moved, atol=1e-6)
+
+
+def test_dropping_leaves_a_region_of_each_image():
+    backbone = regions(12, 8, drop_rate=0.9, seed=0)
+    masks = np.stack([np.asarray(backbone(PADDED[:3], training=True)["mask"]) for _ in range(20)])
+    assert (masks.sum(2) >= 1).all()
+    assert not (masks & ~MASK[:3]).any()
+    assert masks[:, 0].mean() < 0.4
+    np.testing.assert_array_equal(backbone(PADDED)["mask"], MASK)
+
+
+@pytest.mark.parametrize("name", tiny_models.BUILDERS)
+def test_every_builder_takes_vectors_on_both_sides(name):
+    image_backbone = encoders.vectors(6)
+    backbones = {"caption_backbone": encoders.vectors(5)}
+    builder = getattr(models, name)
+    known = inspect.signature(builder).parameters
+    options = {"dim": 8}
+    assert "tokenizer" in known
+    model = builder(image_backbone, **backbones, **options)
+    assert model.reads_caption_vectors
+    rng = np.random.default_rng(0)
+    images, captions = rng.normal(size=(6, 6)), rng.normal(size=(6, 5))
+    labels = np.arange(6)
+    batch = {"images": images, "captions": captions, "image_labels": labels}
+    batch = {**batch, "caption_labels": labels}
+    model.compile("sgd")
+    embedded = model({"images": images, "captions": captions}, training=True)
+    assert np.isfinite(model.compute_loss(batch, y_pred=embedded))
+    assert model.similarity(embedded["images"], embedded["captions"]).shape == (6, 6)
+    with pytest.raises(ValueError, match="must be vectors, since this model has no tokenizer"):
+        model.encode_captions(["a bird"])
+    with pytest.raises(ValueError, match=r"`captions` must have the shape \(N, 5\)"):
+        model.encode_captions(images)
+
+
+def test_vectors_become_positions_and_unit_length():
+    vectors = np.array([[3.0, 4.0], [0.0, 2.0]], "float32")
+    plain = encoders.vectors(2)(vectors)
+    np.testing.assert_array_equal(plain["features"][:, 0], vectors)
+    np.testing.assert_array_equal(plain["pooled"], vectors)
+    assert np.asarray(plain["mask"]).all()
+    unit = encoders.vectors(2, normalize=True)(vectors)
+    np.testing.assert_allclose(unit["pooled"], [[0.6, 0.8], [0, 1]], rtol=1e-6)
+    assert encoders.vectors(2, positions=3)(vectors)["features"].shape == (2, 3, 2)
+    with pytest.raises(ValueError, match="`positions` must be a whole number of at least 1"):
+        encoders.vectors(2, positions=0)

@@ -4,8 +4,6 @@ import functools
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from scipy.special import expit
 
 import tiny_models
 from export import export_model
+from processes import python
 from zoo import embeddings
 from zoo.data import captions, sources
 from zoo.embeddings.arrays import as_arrays
@@ -100,15 +99,8 @@ def run_in_fresh_process(folder, exports, birds):
             "loads_with": json.loads((path / "export.json").read_text())["loads_with"],
             "requests": str(requests),
         }
-    done = subprocess.run(
-        [sys.executable, SCRIPT, json.dumps(manifest)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=folder,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = python(SCRIPT, json.dumps(manifest), cwd=folder, env=bare)
     return json.loads(done.stdout.splitlines()[-1])
 
 

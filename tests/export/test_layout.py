@@ -13,7 +13,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 import forked
 import tiny_models
 from export import __main__ as command
-from export import export_model, saved_model
+from export import export_model, requests, saved_model
 from export.stored_weights import StoredWeights
 from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
@@ -141,13 +141,7 @@ def test_bad_options(pcme, tmp_path, options, message):
 @pytest.mark.slow
 def test_the_command(run_folder, tmp_path, capsys):
     out = tmp_path / "served"
-    flags = [
-        "--image-only",
-        "--no-index",
-        "--batch-size=3",
-        "--storage=float16",
-        "--version=7",
-    ]
+    flags = ["--image-only", "--no-index", "--batch-size=3", "--storage=float16", "--version=7"]
     command.main([str(run_folder.path), str(out), *flags])
     assert "docker compose up" in capsys.readouterr().out
     facts = json.loads((out / "7" / "export.json").read_text())
@@ -192,3 +186,32 @@ def test_a_weight_that_is_not_finite_is_not_exported(birds):
     weight.assign(np.full(weight.shape, np.nan, "float32"))
     with pytest.raises(InputError, match="not finite"):
         StoredWeights([weight])
+
+
+DECLARED = [
+    ((None, 4, 3), [(1, 4, 3), (5, 4, 3)], [(1, 4, 4), (1, 5, 3), (4, 3), (1, 4, 3, 1), ()]),
+    ((None,), [(1,), (3,)], [(), (1, 1), (2, 2)]),
+    ((2, 3), [(2, 3)], [(1, 3), (2, 4), (2,), (2, 3, 1), (3, 2)]),  # all is known beforehand
+]
+
+
+@pytest.mark.parametrize(("shape", "right", "wrong"), DECLARED)
+def test_other_shapes_are_refused(tmp_path, shape, right, wrong):
+    spec = tf.TensorSpec(shape, tf.float32, name="values")
+    module = tf.Module()
+    module.double = tf.function(
+        lambda values: {"doubled": 2 * requests.declared([values], [spec])[0]},
+        input_signature=[spec],
+        autograph=False,
+    )
+    signatures = {"double": module.double.get_concrete_function()}
+    tf.saved_model.save(module, str(tmp_path), signatures=signatures)
+    served = tf.saved_model.load(str(tmp_path)).signatures["double"]
+    for one in right:
+        np.testing.assert_array_equal(served(values=tf.ones(one))["doubled"], np.full(one, 2.0))
+    for one in wrong:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            served(values=tf.ones(one))
+        said = ", ".join("N" if size is None else str(size) for size in shape)
+        assert f"`values` must have shape ({said}" in str(caught.value)
+        assert f"received] [{', '.join(map(str, one))}]" in str(caught.value)

@@ -44,10 +44,9 @@ class Visit:
         browser: of `chromium`.
         address: of the demo.
         view: a name of `VIEWS`.
-        query: what follows the address, such as `"/?q=a bird"`.
     """
 
-    def __init__(self, browser, address, view="light", query=""):
+    def __init__(self, browser, address, view="light"):
         self.problems, self.address = [], address
         self.context = browser.new_context(**VIEWS[view])
         self.page = self.context.new_page()
@@ -56,8 +55,6 @@ class Visit:
         self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.on("request", self._request)
         self.page.on("response", self._response)
-        self.page.goto(address + query)
-        self.page.wait_for_selector("#halo-answer .halo-verdict")
 
     def __enter__(self):
         return self

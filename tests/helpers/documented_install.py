@@ -3,13 +3,13 @@
 import importlib.metadata
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from processes import python
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,14 +77,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Lacking
 """
 
 
-def run_without(modules, code, cwd, variables, timeout=600):
-    """What a Python program prints in a process in which some modules are not installed."""
+def run_without(modules, code, cwd, variables):
+    """The process of a Python program for which some modules are not installed."""
     program = _LACKING.format(absent=sorted(modules)) + code
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=cwd,
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
+    return python("-c", program, cwd=cwd, env=variables)

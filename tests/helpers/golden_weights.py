@@ -28,11 +28,7 @@ def gru(weights, name, reverse=False):
         reset, update, new = np.split(weights[f"w__{name}__{part}{suffix}"], 3)
         return np.concatenate([update, reset, new])
 
-    return [
-        load("weight_ih").T,
-        load("weight_hh").T,
-        np.stack([load("bias_ih"), load("bias_hh")]),
-    ]
+    return [load("weight_ih").T, load("weight_hh").T, np.stack([load("bias_ih"), load("bias_hh")])]
 
 
 def set_local_attention(layer, weights, name):

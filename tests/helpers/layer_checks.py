@@ -14,7 +14,7 @@ def check_layer(cls, config, inputs, output_shape, *, atol=1e-5, mixed_atol=0.1,
 
     Checks the config roundtrip, symbolic against eager shapes and dtypes, that XLA computes what
     eager does, that a step of training leaves all weights finite and moves some, mixed precision,
-    and `.keras` saving. Steps are compiled with whole models, in test_compiled_steps.py.
+    and `.keras` saving. Steps are compiled with whole models, in test_execution.py.
 
     Args:
         cls: the layer's class, registered for saving.

@@ -141,13 +141,6 @@ def semantic_precision(semantics, logits, rank):
     return np.mean(directions)
 
 
-def kl_to_standard_normal(mean, log_variance):
-    return [
-        sum(0.5 * (m * m + math.exp(v) - 1 - v) for m, v in zip(*row, strict=True))
-        for row in zip(mean, log_variance, strict=True)
-    ]
-
-
 def uniformity(points):
     pairs = itertools.combinations(points, 2)
     return math.log(np.mean([math.exp(-2 * ((a - b) ** 2).sum()) for a, b in pairs]))

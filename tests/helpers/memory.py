@@ -3,9 +3,9 @@
 `ru_maxrss` would not do: a child begins with the peak of the process that made it.
 """
 
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import python
 
 STATUS = Path("/proc/self/status")
 _LAST_WORDS = """
@@ -28,8 +28,5 @@ def forget_peak():
 
 def run(code, *arguments):
     """`(what Python code printed, its peak in GiB)`, of a process of its own."""
-    command = [sys.executable, "-c", code + _LAST_WORDS, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    printed, _, peak = done.stdout.rpartition("PEAK_GIB")
+    printed, _, peak = python("-c", code + _LAST_WORDS, *arguments).stdout.rpartition("PEAK_GIB")
     return printed, float(peak)

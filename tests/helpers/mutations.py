@@ -4,31 +4,11 @@ import json
 
 ODD = (None, True, -1, 0, 0.5, 10**400, 2**63, -(2**70), 1e308, "", "\0", "a" * 5000, "../../x")
 ODD += ([], {}, [[]], [None] * 50, {"": ""}, "NaN", "\u2028", float("nan"), float("-inf"))
-_PIECES = (
-    b"\0",
-    b'"',
-    b"'",
-    b",",
-    b"\t",
-    b";",
-    b"\n",
-    b"\r",
-    b"\xff\xfe",
-    b"\xef\xbb\xbf",
-    b"\xe9",
-)
+_PIECES = tuple(bytes([one]) for one in b"\0\"',\t;\n\r")
+_PIECES += (b"\xff\xfe", b"\xef\xbb\xbf", b"\xe9")
 _PIECES += (b"../", b"/etc/passwd", b"NaN", b"-1", b"99999999999999999999", b"1e999", b"[" * 2000)
-_PIECES += (
-    b"{",
-    b"}",
-    b"null",
-    b"\xe2\x80\xa8",
-    b"{}\n",
-    b"a" * 150_000,
-    b"\x80" * 40,
-    b"%s",
-    b"inf",
-)
+_PIECES += (b"{", b"}", b"null", b"\xe2\x80\xa8", b"{}\n", b"a" * 150_000, b"\x80" * 40)
+_PIECES += (b"%s", b"inf")
 
 
 def mutated(content, rng):

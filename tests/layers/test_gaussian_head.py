@@ -1,3 +1,5 @@
+"""Heads of means and variances, and the attention that pools local features."""
+
 import itertools
 import random
 
@@ -8,8 +10,14 @@ from keras import ops
 
 from golden_weights import dense, set_local_attention, set_pie_net
 from layer_checks import check_layer
-from zoo.layers import Covariance, GaussianHead
-from zoo.layers.masking import UnitLength, unit_length
+from zoo.layers import (
+    Covariance,
+    GaussianHead,
+    LocalAttention,
+    PolysemousEmbedding,
+    PooledGaussianHead,
+)
+from zoo.layers.masking import UnitLength, drop_positions, masked_softmax, unit_length
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(4, 7, 12)).astype("float32")
@@ -169,3 +177,184 @@ def test_its_config_knows_numpys_numbers_and_a_policy():
     again = GaussianHead.from_config(head.get_config())
     assert again.get_config()["log_variance_bias"] == -1.0
     assert again.dtype_policy == policy
+
+
+BATCH, POSITIONS, CHANNELS, DIM = 3, 5, 7, 4
+
+
+def features(seed=0):
+    shape = (BATCH, POSITIONS, CHANNELS)
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+PREFIX = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0]], bool)
+
+
+@pytest.mark.parametrize(
+    "pooling",  # `GeneralizedPooling` is a layer by itself: test_generalized_pooling.py
+    ["mean", pytest.param("generalized", marks=pytest.mark.very_slow)],
+)
+def test_pooled_gaussian_head_is_a_layer(pooling):
+    shape = (BATCH, DIM)
+    check_layer(
+        PooledGaussianHead,
+        {"dim": DIM, "pooling": pooling, "seed": 1},
+        {"features": features(), "variance_features": features(1), "mask": PREFIX},
+        {"mean": shape, "log_variance": shape},
+        mixed_atol=0.2,
+    )
+
+
+def test_mean_pooling_is_the_normalised_mean_of_the_linear_maps():
+    head = PooledGaussianHead(DIM, pooling="mean")
+    x, y = features(), features(1)
+    embedding = head(x, y, mask=PREFIX)
+    weights = PREFIX / PREFIX.sum(1, keepdims=True)
+    kernel, bias = head.mean_map.get_weights()
+    mean = np.einsum("bp,bpc->bc", weights, x) @ kernel + bias
+    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    log_variance = np.einsum("bp,bpc->bc", weights, y) @ head.variance_map.get_weights()[0]
+    np.testing.assert_allclose(embedding["mean"], mean, atol=1e-5)
+    np.testing.assert_allclose(embedding["log_variance"], log_variance - np.log(DIM) - 3, atol=1e-5)
+
+
+def test_first_total_variance_is_small_whatever_the_dimension():
+    for dim in (8, 512):
+        head = PooledGaussianHead(dim)
+        head(np.zeros((1, 2, 3), "float32"))
+        bias = head.covariance.get_weights()[-1]
+        np.testing.assert_allclose(np.exp(bias).sum(), np.exp(-3), rtol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["generalized", "mean"])
+def test_padding_changes_no_pooled_head(pooling):
+    head = PooledGaussianHead(DIM, pooling=pooling)
+    x = features()
+    other = np.where(PREFIX[..., None], x, 50.0).astype("float32")
+    for name, value in head(x, mask=PREFIX).items():
+        np.testing.assert_allclose(head(other, mask=PREFIX)[name], value, atol=1e-5)
+
+
+def test_dropping_is_for_training_only_and_keeps_at_least_one_feature():
+    head = PooledGaussianHead(DIM, pooling="mean", drop_rate=0.9, seed=0)
+    x = features()
+    still = np.array(head(x)["mean"])
+    np.testing.assert_array_equal(still, head(x, training=False)["mean"])
+    assert abs(np.array(head(x, training=True)["mean"]) - still).max() > 0.05
+    seed = keras.random.SeedGenerator(0)
+    for _ in range(20):
+        kept = np.array(drop_positions((BATCH, POSITIONS), PREFIX, 0.9, seed))
+        assert kept.any(axis=1).all()
+        assert not (kept & ~PREFIX).any()
+
+
+def test_the_rate_is_the_share_that_is_dropped():
+    kept = np.array(drop_positions((500, 40), None, 0.2, keras.random.SeedGenerator(0)))
+    assert abs(kept.mean() - 0.8) < 0.01
+
+
+def test_a_varied_share_is_that_of_the_released_code():
+    """Of 0.2: 0.2 u of an item's positions where u > 0.2, none elsewhere; 9.6 % on average."""
+    seed = keras.random.SeedGenerator(0)
+    kept = np.array(drop_positions((4000, 300), None, 0.2, seed, varied=True))
+    lost = 1 - kept.mean(axis=1)
+    assert abs(lost.mean() - 0.2 * (1 - 0.2**2) / 2) < 0.003
+    assert abs((lost == 0).mean() - 0.2) < 0.03
+    some = lost[lost > 0]
+    assert some.min() < 0.05, "0.04 where u is just above 0.2, with noise"
+    assert abs(np.quantile(some, 0.5) - 0.2 * 0.6) < 0.01
+    head = PooledGaussianHead(DIM, drop_rate=0.2, drop_varies=True)
+    assert PooledGaussianHead.from_config(head.get_config()).drop_varies is True
+
+
+def test_the_last_position_that_counts_alone():
+    """CLIP's end of text, `no_gpo` of PCME++'s released models/txt_encoder.py."""
+    head, mask = PooledGaussianHead(DIM, pooling="last", normalize=False), np.ones((4, 6), bool)
+    mask[1, 3:] = False
+    given = np.random.default_rng(0).normal(size=(4, 6, 5)).astype("float32")
+    found = head(given, mask=mask)["mean"]
+    expected = head.mean_map(given[np.arange(4), mask.sum(1) - 1])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(head(given)["mean"][1], head.mean_map(given)[1, -1], atol=1e-5)
+
+
+def test_points_have_no_variance():
+    head = PooledGaussianHead(DIM, covariance=None)
+    assert set(head(features())) == {"mean"}
+    assert not any("variance" in weight.path for weight in head.weights)
+    again = PooledGaussianHead.from_config(head.get_config())
+    assert again.covariance is None
+
+
+def test_local_attention_is_a_layer():
+    inputs = {"features": FEATURES, "mask": MASK}
+    check_layer(LocalAttention, {"num_embeddings": 3, "hidden_dim": 5}, inputs, (4, 3, 12))
+
+
+def test_polysemous_embedding_is_a_layer():
+    inputs = {"features": FEATURES, "pooled": STATE, "mask": MASK}
+    check_layer(PolysemousEmbedding, {"dim": 16, "num_embeddings": 2}, inputs, (4, 2, 16))
+
+
+def test_a_map_is_a_sequence_of_cells_and_the_local_part_is_told():
+    layer = PolysemousEmbedding(16, 3)
+    cells = RNG.normal(size=(4, 2, 3, 12)).astype("float32")
+    parts = layer(cells, STATE, return_attention=True)
+    assert parts["attention"].shape == (4, 3, 6)
+    np.testing.assert_allclose(parts["elements"], layer(cells.reshape(4, 6, 12), STATE), atol=1e-6)
+    whole = layer.normalize(STATE[:, None] + parts["slots"])
+    np.testing.assert_allclose(parts["elements"], whole, atol=1e-6)
+
+
+@pytest.mark.parametrize(("positions", "num_embeddings"), [(49, 2), (36, 4)])
+def test_pie_net_at_the_sizes_of_its_recipes(positions, num_embeddings):
+    """PVSE's equations on a 7 × 7 map and on 36 regions of 2,048 channels, D = 1,024, in float64;
+    the official module's outputs below have twelve channels."""
+    layer = PolysemousEmbedding(1024, num_embeddings)
+    rng = np.random.default_rng(4)
+    local = rng.normal(size=(2, positions, 2048)).astype("float32")
+    pooled = rng.normal(size=(2, 1024)).astype("float32")
+    elements = layer(local, pooled)
+    x = np.float64(local)
+    (first,), (second,) = layer.attention.hidden.get_weights(), layer.attention.score.get_weights()
+    assert first.shape == (2048, 1024)
+    shares = np.exp(np.tanh(x @ first) @ second)
+    shares /= shares.sum(1, keepdims=True)
+    kernel, bias = layer.branch.get_weights()
+    branch = shares.transpose(0, 2, 1) @ x @ kernel + bias
+    whole = pooled[:, None] + 1 / (1 + np.exp(-branch))
+    whole = whole - whole.mean(-1, keepdims=True)
+    whole /= np.sqrt((whole**2).mean(-1, keepdims=True) + layer.normalize.epsilon)
+    np.testing.assert_allclose(elements, whole, atol=1e-4)
+
+
+def test_official_pie_net(golden):
+    g = golden("pvse_pienet")
+    layer = PolysemousEmbedding(16, num_embeddings=3, hidden_dim=6)
+    mask = ~g["pad_mask"]
+    layer(g["local"], g["glob"], mask=mask)
+    set_pie_net(layer, g)
+    _, attention = layer.attention(g["local"], mask=mask, return_attention=True)
+    np.testing.assert_allclose(ops.swapaxes(attention, 1, 2), g["attention"], atol=1e-6)
+    np.testing.assert_allclose(layer(g["local"], g["glob"], mask=mask), g["out"], atol=1e-5)
+    parts = layer(g["local"], g["glob"], mask=mask, return_attention=True)
+    np.testing.assert_allclose(parts["slots"], g["residual"], atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:You are using a softmax")  # of one position: weight one
+@pytest.mark.parametrize("layer", [LocalAttention(2), PolysemousEmbedding(16, 2)])
+def test_padding_changes_nothing(layer):
+    pooled = () if isinstance(layer, LocalAttention) else (STATE,)
+    padded = layer(FEATURES, *pooled, mask=MASK)
+    garbage = np.where(MASK[..., None], FEATURES, 1e3).astype("float32")
+    np.testing.assert_allclose(layer(garbage, *pooled, mask=MASK), padded, atol=1e-5)
+    for i, length in enumerate(MASK.sum(1)):
+        alone = layer(FEATURES[i : i + 1, :length], *(p[i : i + 1] for p in pooled))
+        np.testing.assert_allclose(alone[0], padded[i], atol=1e-5)
+
+
+def test_softmax_of_nothing_is_zero():
+    scores = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], "float32")
+    weights = masked_softmax(scores, np.array([[True, True, False], [False] * 3]))
+    expected = np.exp([1.0, 2.0]) / np.exp([1.0, 2.0]).sum()
+    np.testing.assert_allclose(weights, [[*expected, 0.0], [0.0, 0.0, 0.0]], rtol=1e-6)

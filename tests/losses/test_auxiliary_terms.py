@@ -35,7 +35,7 @@ every_term = pytest.mark.parametrize(("term", "inputs"), TERMS.values(), ids=TER
 def test_no_loss_is_left_out():
     public = {c for c in vars(losses).values() if isinstance(c, type)}
     tested = {type(loss) for loss in ALL.values()} | {type(term) for term, _ in TERMS.values()}
-    # `tests/training/test_compiled_steps.py`, and what reads matches: `test_ambiguity.py`.
+    # `tests/training/test_execution.py`, and what reads matches: `test_inclusion.py`.
     elsewhere = {losses.Captioning, losses.AuxiliaryRanking, losses.Ambiguity}
     bases = {MatrixLoss, Auxiliary}
     assert {c for c in public if issubclass(c, tuple(bases))} - bases == tested | elsewhere

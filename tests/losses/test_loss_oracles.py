@@ -87,11 +87,9 @@ def test_kl_to_standard_normal_is_tfps():
 
     mean, log_variance = RNG.normal(size=(2, 6, 9)).astype("float32")
     value = losses.kl_to_standard_normal({"mean": mean, "log_variance": log_variance})
-    expected = loops.kl_to_standard_normal(*float64(mean, log_variance))
-    np.testing.assert_allclose(value, expected, rtol=1e-5)
     normal = tfp.distributions.MultivariateNormalDiag
     tfps = normal(mean, np.exp(0.5 * log_variance)).kl_divergence(normal(0 * mean, 0 * mean + 1))
-    np.testing.assert_allclose(value, tfps, rtol=1e-4)
+    np.testing.assert_allclose(value, tfps, rtol=1e-5)
 
 
 def test_uniformity():

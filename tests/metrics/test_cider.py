@@ -1,4 +1,4 @@
-"""CIDEr: against loops over the formula, and at the edges."""
+"""CIDEr: against loops over the formula, by factors, and at the edges."""
 
 import collections
 import math
@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from zoo import metrics
 from zoo.metrics import cider
 
 GROUPS = [
@@ -85,3 +86,29 @@ def test_empty_captions_score_nothing():
     assert np.isfinite(scores).all()
     assert not scores[:, 0].any()
     assert not scores[3].any()
+
+
+WORDS = ["a", "a", "a", "bird", "bird", "red", "blue", "wing", "small", "with", "the", "branch"]
+RNG = np.random.default_rng(0)
+TEXTS = [" ".join(RNG.choice(WORDS, RNG.integers(1, 12))) for _ in range(40)]
+GROUP_OF = RNG.permutation(np.repeat(np.arange(8), [1, 2, 3, 4, 5, 6, 9, 10]))
+OWN = [[TEXTS[i] for i in np.flatnonzero(own == GROUP_OF)] for own in range(8)]
+
+
+@pytest.mark.parametrize("variant", ["cider", "cider_d", "tfidf"])
+def test_they_are_cider(variant):
+    factors = metrics.cider_factors(TEXTS, GROUP_OF, variant)
+    assert factors.shape == (8, 40)
+    whole = metrics.cider(OWN, TEXTS, variant)
+    np.testing.assert_allclose(factors.scores(range(8), range(40)), whole, atol=2e-6)
+    groups, captions = RNG.permutation(8)[:5], RNG.integers(0, 40, 13)
+    np.testing.assert_allclose(
+        factors.scores(groups, captions), whole[groups][:, captions], atol=2e-6
+    )
+    assert factors.scores([], captions).shape == (0, 13)
+    assert factors.scores(groups, []).shape == (5, 0)
+
+
+def test_without_a_penalty_a_group_has_one_row():
+    assert metrics.cider_factors(TEXTS, GROUP_OF).references.shape[0] == 8
+    assert metrics.cider_factors(TEXTS, GROUP_OF, "cider_d").references.shape[0] > 8

@@ -1,4 +1,4 @@
-"""The COCO table on a small folder of annotations in the published layout."""
+"""The COCO table on small annotations and on the published ones; their readers; PMRP."""
 
 import json
 
@@ -7,16 +7,22 @@ import pytest
 
 import annotation_folder
 from annotation_folder import CAPTIONS, IMAGES, own_image
+from zoo.data import regions
 from zoo.errors import InputError
 from zoo.metrics import (
     MeanSimilarity,
     average_semantic_precision,
+    blocks,
     check_coco_ids,
     coco_benchmark,
     evaluate_retrieval,
     plausible_match_r_precision,
     r_precision,
+    read_ids,
+    read_instance_labels,
+    read_matches,
     recall_at_k,
+    relevance_of_matches,
 )
 
 
@@ -200,3 +206,160 @@ def test_instances_of_other_images_are_named(folder, similarity):
     annotation_folder.write_instances(folder / "instances.json", IMAGES[:-1])
     with pytest.raises(InputError, match=r"instances.json.*lacks 1 id, for instance 109"):
         table(similarity, folder)
+
+
+def written(tmp_path, text, name="file.json"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_ids(tmp_path):
+    np.save(tmp_path / "ids.npy", np.array([5, 3], np.int32))
+    assert read_ids(tmp_path / "ids.npy").tolist() == [5, 3]
+    assert read_ids(written(tmp_path, "5\n3\n", "ids.txt")).tolist() == [5, 3]
+
+
+def test_instance_labels_in_order_of_category_and_over_several_files(tmp_path):
+    images = annotation_folder.IMAGES
+    path = annotation_folder.write_instances(tmp_path / "a.json")
+    labels = read_instance_labels(path, images[[9, 0, 3]])
+    np.testing.assert_array_equal(labels, annotation_folder.instance_labels([9, 0, 3]))
+    both = [
+        annotation_folder.write_instances(tmp_path / "b.json", images[:4]),
+        annotation_folder.write_instances(tmp_path / "c.json", images[4:]),
+    ]
+    np.testing.assert_array_equal(
+        read_instance_labels(both, images), annotation_folder.instance_labels(range(10))
+    )
+
+
+def test_categories_must_agree(tmp_path):
+    path = annotation_folder.write_instances(tmp_path / "a.json")
+    other = json.loads(path.read_text())
+    other["categories"].pop()
+    second = written(tmp_path, json.dumps(other), "b.json")
+    with pytest.raises(InputError, match=r"b.json: its categories differ"):
+        read_instance_labels([path, second], [100])
+
+
+def test_relevance_counts_what_the_gallery_lacks():
+    relevance = relevance_of_matches({1: [10, 11, 99], 2: [98]}, [2, 1, 3], [11, 10])
+    assert [sorted(relevance.positives(query)) for query in range(3)] == [[], [0, 1], []]
+    assert relevance.unreachable.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (read_matches, '{"a": [1]}', "file.json: entry 'a'"),
+        (read_matches, '{\n"1": [2],\n', r"file.json:3: this is not valid JSON"),
+        (lambda path: read_instance_labels(path, [1]), "[1]", "file.json: expected COCO"),
+    ],
+)
+def test_wrong_files_are_named(tmp_path, read, text, message):
+    with pytest.raises(InputError, match=message):
+        read(written(tmp_path, text))
+
+
+DIM = 16
+
+
+@pytest.fixture(scope="module")
+def published(shared_data):
+    annotations, eccv = shared_data / "coco_annotations", shared_data / "eccv_caption"
+    if not annotations.is_dir() or not eccv.is_dir():
+        pytest.skip("the annotations of COCO or of ECCV Caption are not beside this checkout")
+    entries = json.loads((annotations / "coco_karpathy_test_raw.json").read_text())
+    images = np.array([int(entry["image"][-16:-4]) for entry in entries])
+    assert len(images) == 5000
+    counts = [len(entry["caption"]) for entry in entries]
+    assert (sum(counts), counts.count(6)) == (25_009, 9)
+    # The first five are those of the benchmark, in its order; a sixth has an id of its own.
+    test_ids = iter(read_ids(eccv / "coco_test_ids.npy"))
+    sixth = iter(range(10_000_000, 10_000_009))
+    captions = [
+        int(next(test_ids if number < 5 else sixth)) for count in counts for number in range(count)
+    ]
+    return images, np.array(captions), np.repeat(np.arange(5000), counts), eccv
+
+
+def test_the_ids_are_checked_before_anything_is_trained(published):
+    images, captions, _, folder = published
+    benchmark = check_coco_ids(images, captions, folder)
+    assert len(benchmark.rows) == 5000
+    assert len(benchmark.columns) == 25_000
+    assert [len(rows) for rows, _ in benchmark.folds()] == [1000] * 5
+    assert benchmark.cxc[1].shape == (25_000, 5000)
+    with pytest.raises(ValueError, match=r"`caption_ids`.*lacks 25000 ids"):
+        check_coco_ids(images, np.arange(25_000) + 20_000_000, folder)
+    missing = np.flatnonzero(captions == 770337)[0]
+    with pytest.raises(ValueError, match="lacks 1 id, for instance 770337"):
+        check_coco_ids(images, np.delete(captions, missing), folder)
+    with pytest.raises(ValueError, match=r"`image_ids`.*lacks 1 id, for instance 391895"):
+        check_coco_ids(images[1:], captions, folder)
+
+
+def test_region_files_with_ids_reach_every_truth(published, shared_data, tmp_path):
+    """SCAN's `testall`: real captions in its order, stand-in regions, ids of ECCV Caption."""
+    images, captions, owner, folder = published
+    text = (shared_data / "coco_annotations" / "karpathy_testall_caps.txt").read_text()
+    (tmp_path / "testall_caps.txt").write_text(text)
+    scene = np.random.default_rng(99).normal(size=(5000, 1, DIM))
+    np.save(tmp_path / "testall_ims.npy", scene.astype("float32"))
+    (tmp_path / "testall_ids.txt").write_text("".join(f"{image}\n" for image in images))
+    ids = read_ids(folder / "coco_test_ids.npy")
+    (tmp_path / "testall_caption_ids.txt").write_text("".join(f"{number}\n" for number in ids))
+    records = regions.load(tmp_path, "testall", verbose=False).records
+    benchmark = check_coco_ids(records.image_ids, records.caption_ids, folder)
+    own = images[owner[np.isin(captions, ids)]]
+    np.testing.assert_array_equal(benchmark.caption_images, own)
+
+
+def test_the_released_list_of_caption_ids_repeats_twelve(shared_data, published, tmp_path):
+    """DAA's `testall_caption_ids.txt` took captions of an image that read alike for one."""
+    source = shared_data / "coco_annotations"
+    text = (source / "karpathy_testall_caps.txt").read_text()
+    (tmp_path / "testall_caps.txt").write_text(text)
+    np.save(tmp_path / "testall_ims.npy", np.zeros((5000, 1, 2), "float32"))
+    released = (source / "testall_caption_ids.txt").read_text()
+    (tmp_path / "testall_caption_ids.txt").write_text(released)
+    with pytest.raises(ValueError, match=r"testall_caption_ids.txt:\d+: id \d+ occurs twice"):
+        regions.load(tmp_path, "testall", verbose=False)
+
+
+@pytest.fixture
+def scenes():
+    rng = np.random.default_rng(0)
+    labels = rng.random((15, 6)) < 0.25
+    labels[[2, 9]] = False
+    caption_image = rng.permutation(np.repeat(np.arange(15), 3))
+    return rng.normal(size=(15, 45)), labels, caption_image
+
+
+def test_pmrp_equals_r_precision_of_the_written_out_matrix(scenes):
+    similarity, labels, caption_image = scenes
+    results = plausible_match_r_precision(similarity, labels, caption_image)
+    images = labels.any(axis=1)
+    captions = images[caption_image]
+    kept = similarity[images][:, captions]
+    distance = (labels[:, None] != labels[caption_image][None]).sum(-1)[images][:, captions]
+    matches = [distance <= threshold for threshold in (0, 1, 2)]
+    assert results["i2t"] == pytest.approx(np.mean([r_precision(kept, m) for m in matches]))
+    assert results["t2i"] == pytest.approx(np.mean([r_precision(kept.T, m.T) for m in matches]))
+    assert results["images_left_out"] == (~images).sum() >= 2
+    assert results["captions_left_out"] == (~captions).sum()
+
+
+@pytest.mark.parametrize("block_bytes", [1, 4 * 4 * 45])
+def test_pmrp_blocks_and_permutations(scenes, block_bytes, monkeypatch):
+    similarity, labels, caption_image = scenes
+    expected = pytest.approx(plausible_match_r_precision(similarity, labels, caption_image))
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block_bytes)
+    again = plausible_match_r_precision(similarity, labels.astype(int), caption_image)
+    assert again == expected
+    rng = np.random.default_rng(1)
+    rows, columns = rng.permutation(15), rng.permutation(45)
+    moved = np.argsort(rows)[caption_image[columns]]
+    shuffled = similarity[rows][:, columns] ** 3
+    assert plausible_match_r_precision(shuffled, labels[rows], moved) == expected

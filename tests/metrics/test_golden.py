@@ -102,7 +102,7 @@ def test_pcme_plausible_matches(golden):
     np.testing.assert_allclose(100 * np.mean(folds, axis=0), expected)
 
 
-@pytest.mark.very_slow  # test_coco_published.py measures models by the same truth
+@pytest.mark.very_slow  # test_coco.py measures models by the same truth
 def test_eccv_caption_table(golden, shared_data):
     data = golden("eccv_caption_metrics")
     folder = shared_data / "eccv_caption"

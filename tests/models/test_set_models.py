@@ -1,3 +1,5 @@
+"""Systems of sets and of token sequences: DivE, PVSE, SGRAF."""
+
 import functools
 import inspect
 
@@ -7,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 import zoo
-from zoo import encoders, losses, similarities
+from zoo import embeddings, encoders, losses, metrics, similarities
 from zoo.data.text.captions import WordTokenizer
 
-# Two steps of a model: tracing them takes longer. They are compiled in `test_compiled_steps`.
+# Two steps of a model: tracing them takes longer. They are compiled in `test_execution`.
 pytestmark = pytest.mark.usefixtures("run_eagerly")
 WORDS = ["bird", "red", "blue", "wing", "a", "small"]
 RNG = np.random.default_rng(0)
@@ -169,3 +171,86 @@ def test_the_row_with_a_transformer():
     model = tiny("dive", normalize_over="positions")
     looked = encoders.with_attention(model.image_encoder)(REGIONS)
     np.testing.assert_allclose(np.sum(looked["attention"], axis=-1), 1, atol=1e-6)
+
+
+# Two steps of a model: tracing them takes longer. A step is compiled below.
+PADDED = RNG.normal(size=(4, 5, 12)).astype("float32")
+PADDED[1, 3:] = PADDED[2, 1:] = 0
+TEXTS = ["a small red bird", "a bird", "blue wing", "small blue bird on a wing", "red", "a a a"]
+
+
+def tiny_sgraf():
+    sizes = {"dim": 8, "similarity_dim": 4, "word_dim": 6}
+    return zoo.models.sgraf((5, 12), tokenizer=WordTokenizer(WORDS, max_words=6), **sizes)
+
+
+def test_the_defaults_are_those_of_the_paper():
+    model = zoo.models.sgraf(vocabulary_size=10)
+    assert model.image_encoder.input_shape == (None, 36, 2048)
+    assert model.image_encoder.output["tokens"].shape == (None, 36, 1024)
+    assert model.caption_encoder.output["tokens"].shape == (None, 40, 1024)
+    saf, sgr = model.similarity.parts
+    assert type(saf) is similarities.SimilarityFiltration
+    assert type(sgr) is similarities.SimilarityReasoning
+    assert (saf.similarity_dim, saf.sharpness, sgr.num_steps) == (256, 9.0, 3)
+    settings = model.loss.get_config()
+    assert (settings["margin"], settings["mining"], settings["reduction"]) == (
+        0.2,
+        "hardest",
+        "sum",
+    )
+
+
+def test_training_moves_everything_and_a_file_keeps_it(tmp_path):
+    term = losses.AuxiliaryRanking(losses.SemanticPrecision(0.1))
+    model = tiny_sgraf().with_auxiliaries(term)
+    semantic = RNG.random((3, 6)).astype("float32")
+    data = {**batch(PADDED[:3]), "captions": model.tokenize(TEXTS), "semantic": semantic}
+    model.compile(keras.optimizers.Adam(0.01))
+    before = [w.numpy() for w in model.trainable_variables]
+    batches = tf.data.Dataset.from_tensors(data)
+    loss = model.evaluate(batches, verbose=0, return_dict=True)["loss"]  # without dropout
+    model.fit(batches.repeat(), steps_per_epoch=3, verbose=0)
+    assert 0 < model.evaluate(batches, verbose=0, return_dict=True)["loss"] < loss
+    moved = [np.any(a != b.numpy()) for a, b in zip(before, model.trainable_variables, strict=True)]
+    still = [w.path for w, m in zip(model.trainable_variables, moved, strict=True) if not m]
+    assert not still
+    images, captions = model.encode_images(PADDED), model.encode_captions(TEXTS)
+    assert embeddings.kind(images) == "a token sequence"
+    expected = model.similarity(images, captions)
+    assert expected.shape == (4, 6)
+    assert np.all((expected.numpy() > 0) & (expected.numpy() < 1))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    again = loaded.similarity(loaded.encode_images(PADDED), loaded.encode_captions(TEXTS))
+    np.testing.assert_allclose(again, expected, atol=1e-6)
+
+
+def test_evaluation_is_in_blocks_and_equal():
+    model = tiny_sgraf()
+    images, captions = model.encode_images(PADDED), model.encode_captions(TEXTS)
+    whole = np.asarray(model.similarity(images, captions))
+    pairs = metrics.PairwiseSimilarity(images, captions, model.similarity)
+    rows = np.concatenate([pairs.rows(start, start + 1) for start in range(4)])
+    np.testing.assert_allclose(rows, whole, atol=1e-6)
+    truth = np.arange(6)[None] // 2 == np.arange(4)[:, None]
+    found = metrics.evaluate_retrieval(pairs, truth)
+    assert found == metrics.evaluate_retrieval(whole, truth)
+
+
+def test_padding_never_changes_a_sequence():
+    model = tiny_sgraf()
+    whole = model.encode_images(PADDED)
+    assert not np.any(whole["tokens"][1, 3:])
+    np.testing.assert_array_equal(np.sum(whole["mask"], axis=1), [5, 3, 1, 5])
+    short = model.encode_captions(["red"])
+    again = model.encode_captions(TEXTS)["tokens"][4, 0]
+    np.testing.assert_allclose(short["tokens"][0, 0], again, rtol=1e-5)
+    assert not np.any(short["tokens"][0, 1:])
+
+
+def test_a_sequence_has_no_uncertainty():
+    model = tiny_sgraf()
+    images = model.encode_images(PADDED)
+    with pytest.raises(ValueError, match="received a token sequence"):
+        model.uncertainty(images)

@@ -191,16 +191,12 @@ def test_too_few_queries_have_no_confidence(written):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "no such run folder: nowhere"),
         (["toy_birds_pcme"], "--out must name a folder"),
         (["toy_birds_pcme", "--out=x", "--resamples=1"], "--resamples must be at least 2"),
     ],
 )
-def test_bad_input_is_one_line_and_code_two(arguments, message, capsys, monkeypatch, tmp_path):
+def test_bad_input_is_one_line_and_code_two(arguments, message, error_of, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stopped:
-        cli.run(command.main, arguments)
-    assert stopped.value.code == 2
-    errors = capsys.readouterr().err.strip().splitlines()
+    errors = error_of(cli.run, command.main, arguments).strip().splitlines()
     assert message in errors[-1]
     assert errors[-1].startswith("error: ")

@@ -55,6 +55,18 @@ def drawn_annotations(drawn_scenes, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """The vectors of three hundred noisy pairs of one space."""
+    folder = tmp_path_factory.mktemp("vectors")
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(300, 8))
+    for name in ("images", "captions"):
+        noisy = 3 * truth + rng.normal(size=truth.shape)
+        np.save(folder / f"{name}.npy", noisy.astype("float32"))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def small_sets(drawn_birds, drawn_scenes, tmp_path_factory):
     """Both in place of the embedded ones, and a cache of their own, which is given."""

@@ -19,43 +19,32 @@ pytestmark = pytest.mark.usefixtures("run_eagerly")
 SMALL = ("--method=pcmepp", "--batch-size=32", "--epochs=2", "--steps-per-epoch=2")
 
 
-@pytest.fixture(scope="module")
-def vectors(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("vectors")
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(120, 8))
-    for name in ("images", "captions"):
-        noisy = 3 * truth + rng.normal(size=truth.shape)
-        np.save(folder / f"{name}.npy", noisy.astype("float32"))
-    return folder
+def _arguments(files, out):
+    both = [f"--{name}={files / name}.npy" for name in ("images", "captions")]
+    return [*both, f"--out={out}", *SMALL]
 
 
-def _arguments(vectors, out):
-    files = [f"--{name}={vectors / name}.npy" for name in ("images", "captions")]
-    return [*files, f"--out={out}", *SMALL]
-
-
-def _called(capsys, vectors, out):
+def _called(capsys, files, out):
     """`(exit code, lines of errors)` of the command."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        cli.run(own_vectors.main, _arguments(vectors, out))
+        cli.run(own_vectors.main, _arguments(files, out))
     error = capsys.readouterr().err
     assert "Traceback" not in error
     return stop.value.code, [line for line in error.splitlines() if line.startswith("error:")]
 
 
 @pytest.fixture(scope="module")
-def whole(vectors, tmp_path_factory):
+def whole(files, tmp_path_factory):
     """The history of a run that nothing has interrupted."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    own_vectors.main(_arguments(vectors, out))
+    own_vectors.main(_arguments(files, out))
     return read_history(out / "history.csv")
 
 
 @pytest.mark.slow
 def test_control_c_in_an_epoch_is_one_word_and_the_next_call_goes_on(
-    vectors, whole, tmp_path, capsys
+    files, whole, tmp_path, capsys
 ):
     out = tmp_path / "run"
     script = f"""
@@ -75,7 +64,7 @@ def interrupted(self, *args, **kwargs):
         os.kill(os.getpid(), signal.SIGINT)
     ended(self, *args, **kwargs)
 keras.callbacks.CallbackList.on_train_batch_end = interrupted
-run(own_vectors.main, {_arguments(vectors, out)!r})
+run(own_vectors.main, {_arguments(files, out)!r})
 """
     done = forked.run(script)
     assert done.returncode == 130, done.stderr
@@ -83,13 +72,13 @@ run(own_vectors.main, {_arguments(vectors, out)!r})
     assert "Traceback" not in done.stderr
     assert list(read_history(out / "history.csv")["epoch"]) == [1]
     assert not list(out.rglob(".tmp-*"))
-    assert _called(capsys, vectors, out) == (0, [])
+    assert _called(capsys, files, out) == (0, [])
     np.testing.assert_allclose(read_history(out / "history.csv")["loss"], whole["loss"], rtol=1e-4)
 
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
-    vectors, whole, tmp_path, capsys, monkeypatch
+    files, whole, tmp_path, capsys, monkeypatch
 ):
     """Each call may put some more files into their place than the one before."""
     out, replace, left = tmp_path / "run", os.replace, 0
@@ -105,7 +94,7 @@ def test_a_disk_that_fills_up_anywhere_is_one_line_and_the_next_call_goes_on(
     failed = set()
     for allowed in range(0, 60, 3):
         left = allowed
-        code, lines = _called(capsys, vectors, out)
+        code, lines = _called(capsys, files, out)
         if code == 0:
             break
         assert code == 2

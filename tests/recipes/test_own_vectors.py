@@ -16,18 +16,6 @@ from zoo import search
 from zoo.errors import InputError
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """Three hundred noisy pairs of one space."""
-    folder = tmp_path_factory.mktemp("vectors")
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(300, 8))
-    for name in ("images", "captions"):
-        noisy = 3 * truth + rng.normal(size=truth.shape)
-        np.save(folder / f"{name}.npy", noisy.astype("float32"))
-    return folder
-
-
 def train(files, out, *flags):
     images, captions = str(files / "images.npy"), str(files / "captions.npy")
     return own_vectors.main(["--images", images, "--captions", captions, "--out", str(out), *flags])
@@ -87,11 +75,9 @@ def test_a_method_makes_a_model_that_says_the_same_after_loading(files, tmp_path
     assert zoo.training.show(zoo.training.Run(zoo.models.run_folder.RunFolder.existing(run)))
 
 
-def test_what_cannot_be_is_said(files, tmp_path, capsys):
+def test_what_cannot_be_is_said(files, tmp_path, error_of):
     np.save(tmp_path / "narrow.npy", np.ones((300, 4), "float32"))
     flags = ["--images", str(files / "images.npy"), "--captions", str(tmp_path / "narrow.npy")]
     with pytest.raises(InputError, match="must be of one width; received 8 and 4"):
         own_vectors.main([*flags, "--out", str(tmp_path / "run")])
-    with pytest.raises(SystemExit):
-        own_vectors.main(flags[:2])
-    assert "--images and --captions must be given together" in capsys.readouterr().err
+    assert "--images and --captions must be given together" in error_of(own_vectors.main, flags[:2])

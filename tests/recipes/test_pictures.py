@@ -45,13 +45,11 @@ PICTURES = [daa_coco, daa_cub, dive_coco, gaussian_vsepp_coco, pcme_cub, pvse_cu
 
 
 @pytest.mark.parametrize("recipe", [*PICTURES, pcmepp_coco])
-def test_random_weights_have_to_be_asked_for(recipe, capsys):
+def test_random_weights_have_to_be_asked_for(recipe, error_of):
     name = "weights" if recipe is pcmepp_coco else "image_weights"
     flag = "--" + name.replace("_", "-")
-    with pytest.raises(SystemExit) as stop:
-        cli.parse(recipe.Settings, ["--data-dir=data"])
-    assert stop.value.code == 2
-    assert f"{flag} must be a local file" in capsys.readouterr().err
+    said = error_of(cli.parse, recipe.Settings, ["--data-dir=data"])
+    assert f"{flag} must be a local file" in said
     asked = cli.parse(recipe.Settings, ["--data-dir=data", f"{flag}=none"])
     assert getattr(asked, name) is None
     told = cli.parse(recipe.Settings, ["--data-dir=data", f"{flag}=file.safetensors"])

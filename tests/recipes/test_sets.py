@@ -28,14 +28,6 @@ SMALL = [
 ]
 
 
-def one_line(capsys, main, *argv):
-    with pytest.raises(SystemExit) as stop:
-        cli.run(main, list(argv))
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    return line
-
-
 @pytest.mark.slow
 def test_dive_on_regions_and_an_ensemble(drawn_scenes, tmp_path):
     flags = [f"--data-dir={drawn_scenes}/regions", "--features=regions", *SMALL]
@@ -136,9 +128,9 @@ def test_dives_lost_words_are_half_masked_a_tenth_replaced_the_rest_deleted(
     assert made[0].augmentation.word_dropping == 0.2
 
 
-def test_a_missing_file_is_one_line(drawn_scenes, tmp_path, capsys):
-    flags = (f"--data-dir={drawn_scenes}/coco", "--features=resnext_bert", "--image-weights=none")
-    line = one_line(capsys, dive_coco.main, *flags, f"--out={tmp_path / 'run'}")
+def test_a_missing_file_is_one_line(drawn_scenes, tmp_path, error_of):
+    flags = [f"--data-dir={drawn_scenes}/coco", "--features=resnext_bert", "--image-weights=none"]
+    (line,) = error_of(cli.run, dive_coco.main, [*flags, f"--out={tmp_path}"]).splitlines()
     assert "--bert-vocabulary" in line
 
 

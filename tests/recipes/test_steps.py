@@ -31,7 +31,7 @@ def started(recipe, tmp_path, *flags):
 
 @pytest.mark.slow
 def test_every_shape_of_a_batch_is_fixed(drawn_birds, tmp_path, monkeypatch):
-    """The steps of all systems are compiled in tests/training/test_compiled_steps.py."""
+    """The steps of all systems are compiled in tests/training/test_execution.py."""
 
     def fit(run, model, phase, stream, *_, **__):
         of_fixed_shapes(phase, stream(0))

@@ -1,15 +1,19 @@
-"""Adding, removing, filtering, saving, and every way in which these can be asked wrongly."""
+"""Adding, removing, filtering, saving: asked rightly and wrongly, failed, and all of it whole."""
 
+import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from saved_index import rewritten
+import forked
 from zoo import similarities as S
 from zoo.embeddings.arrays import take
 from zoo.errors import InputError
+from zoo.files.written import read_sealed, sealed
 from zoo.search import Index
+from zoo.search import index as index_file
 
 
 @pytest.mark.parametrize("similarity", [S.ClosedFormSampledDistance(), S.KLDivergence()])
@@ -71,6 +75,12 @@ def test_a_failure_while_saving_leaves_the_old_index(gaussians, tmp_path, monkey
     assert len(Index.load(tmp_path)) == 60
 
 
+def rewritten(folder, **changes):
+    """Changes the manifest, and its checksum."""
+    path = folder / "index.json"
+    path.write_text(json.dumps(sealed({**read_sealed(path), **changes})))
+
+
 @pytest.fixture
 def saved(gaussians, tmp_path):
     Index.build(gaussians(40), "csd").save(tmp_path)
@@ -96,10 +106,7 @@ def test_foreign_files(saved, tmp_path_factory):
     with pytest.raises(InputError, match=r"version 99.*build the index again"):
         Index.load(saved)
     (saved / "index.json").write_text("[]")
-    with pytest.raises(
-        InputError,
-        match="expected a JSON object, found a list",
-    ):
+    with pytest.raises(InputError, match="expected a JSON object, found a list"):
         Index.load(saved)
     other = tmp_path_factory.mktemp("other")
     with pytest.raises(InputError, match=r"expected a folder with an index\.json"):
@@ -154,3 +161,56 @@ def test_bad_arguments(gaussians, sets):
     index.remove(np.arange(20))
     with pytest.raises(ValueError, match="empty"):
         index.search(queries, 1)
+
+
+def same_answers(one, other, queries):
+    for got, expected in zip(one.search(queries, 5), other.search(queries, 5), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("similarity", ["csd", "kl", "wasserstein_2"])
+@pytest.mark.parametrize("with_moments", [False, True])
+def test_an_item_that_overflows_is_refused_whole(
+    gaussians, tmp_path, monkeypatch, similarity, with_moments
+):
+    monkeypatch.setattr(index_file, "CHUNK", 16)  # the bad item is in the third chunk
+    start, more, queries = gaussians(300), gaussians(48), gaussians(9)
+    index = Index.build(start, similarity)
+    before = index.search(queries, 5)
+    if with_moments and index.has_moments:
+        assert index.moments.count == 300
+    more["log_variance"][40] = 200
+    with pytest.raises(ValueError, match=r"`gallery_embeddings`.*item 40"):
+        index.add(more)
+    assert len(index) == 300
+    np.testing.assert_array_equal(index.ids, np.arange(300))
+    scores, ids = index.search(queries, 5)
+    np.testing.assert_allclose(scores, before[0], rtol=1e-6)
+    np.testing.assert_array_equal(ids, before[1])
+    index.save(tmp_path)
+    same_answers(Index.load(tmp_path), index, queries)
+    index.add(take(more, slice(0, 40)))
+    assert len(index) == 340
+    np.testing.assert_array_equal(index.ids[-40:], np.arange(300, 340))
+    if index.has_moments:
+        assert index.moments.count == 340
+        index.query_scores(queries)
+
+
+PROGRAM = Path(__file__).parent.parent / "helpers" / "killed_changes.py"
+
+
+def counts_of(tmp_path, moments):
+    done = forked.run(PROGRAM, tmp_path, moments, timeout=900)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads(done.stdout.splitlines()[-1])
+    for found in counts.values():
+        assert found["killed"] + found["through"] == moments
+    assert sum(found["killed"] for found in counts.values()) > 0
+    return counts
+
+
+@pytest.mark.slow
+def test_a_killed_change_leaves_the_old_or_the_new(tmp_path):
+    counts = counts_of(tmp_path, 4)
+    assert set(counts) == {"add", "remove", "save", "build", "update"}

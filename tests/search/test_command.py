@@ -12,7 +12,6 @@ from PIL import Image
 import zoo
 from colour_model import colour_gaussians
 from halo_zoo.search import main
-from zoo import collection
 from zoo.collection import Collection, encoding
 from zoo.confidence import Probes
 from zoo.confidence.probes import contents_hash
@@ -180,15 +179,11 @@ def test_captions_from_a_table_and_a_text_file(run_folder, photos, tmp_path, cap
     table.write_text('caption,other\n"red",1\n"green",2\n"blue, a bird",3\n')
     lines = tmp_path / "captions.txt"
     lines.write_text("red\ngreen\nblue, a bird\n")
-    found = []
     for source in (table, lines):
         out = tmp_path / source.suffix[1:]
         build(run_folder, source, out, "--captions", "--similarity", "kl", "--candidates", "3")
-        capsys.readouterr()
         main(["query", str(out), "--image", str(photos / "a.png")])
-        found.append(capsys.readouterr().out)
-    assert found[0] == found[1]
-    assert all(caption in found[0] for caption in ("red", "green", "blue, a bird"))
+        assert {"red", "green", "bird"} == set(names(capsys.readouterr().out)[-3:])
     lines.write_text("red\n\nblue\n")
     with pytest.raises(InputError, match=r"captions\.txt:2: expected text"):
         build(run_folder, lines, tmp_path / "new", "--captions")
@@ -210,21 +205,6 @@ def test_a_source_is_looked_at_before_keras_is_imported(
     monkeypatch.setattr("halo_zoo.search.importlib.import_module", pytest.fail)
     with pytest.raises(InputError, match=said):
         main([command, str(tmp_path / source), str(tmp_path / "out"), "--model", "photos_pfe"])
-
-
-def test_images_from_a_table_and_bad_ones(run_folder, photos, tmp_path, capsys):
-    table = photos / "list.tsv"
-    table.write_text("image\nb.png\ndeep/d.png\n")
-    build(run_folder, table, tmp_path / "out")
-    assert "2 items" in capsys.readouterr().out
-    (photos / "e.png").write_bytes(b"")
-    with pytest.raises(InputError, match=r"e\.png: an empty file"):
-        build(run_folder, photos, tmp_path / "second")
-    build(run_folder, photos, tmp_path / "second", "--skip-bad")
-    assert "4 items" in capsys.readouterr().out
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no image"):
-        collection.pictures(tmp_path / "empty")
 
 
 def pairs(model, seed=0, count=120, dim=None):
@@ -280,24 +260,6 @@ def test_probes_give_a_probability_a_verdict_and_a_reason(
     main(["query", str(out), "--queries", str(asked), "-k", "3", "--json"])
     found = list(map(json.loads, capsys.readouterr().out.splitlines()))
     assert [one["ids"] for one in found] == [first["ids"], second["ids"]]
-
-
-def test_the_models_own_probes_are_taken_and_unknown_words_are_named(
-    run_folder, photos, tmp_path, capsys
-):
-    out = tmp_path / "out"
-    pairs(zoo.from_preset(run_folder)).save(run_folder / "probes.npz")
-    try:
-        build(run_folder, photos, out)
-    finally:
-        (run_folder / "probes.npz").unlink()
-    capsys.readouterr()
-    main(["query", str(out), "ein rotes Huhn"])
-    first, *results = capsys.readouterr().out.splitlines()
-    assert first.startswith("not understood: It does not know the words “ein”, “rotes” and “huhn”.")
-    assert len(results) == 4  # shown all the same
-    main(["query", str(out), "a red bird"])
-    assert "not understood" not in capsys.readouterr().out
 
 
 def test_probes_that_do_not_fit(run_folder, photos, tmp_path, probed, capsys):

@@ -107,10 +107,7 @@ def test_a_grown_folder_encodes_what_is_new(model_folder, photos, tmp_path, enco
     capsys.readouterr()
     main(["query", str(out), "--image", str(photos / "e.png"), "-k", "1"])
     assert "e.png" in capsys.readouterr().out
-    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == [
-        "embeddings",
-        "index",
-    ]
+    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["embeddings", "index"]
 
 
 def test_a_replaced_picture_is_noticed(model_folder, photos, tmp_path, encoded, capsys):
@@ -186,18 +183,6 @@ def test_odd_names_are_indexed_under_a_name_that_can_be_printed(
     assert sorted(retriever.ask("red", 6).names) == expected
 
 
-def test_hidden_files_are_left_out_and_counted(model_folder, photos, tmp_path, capsys):
-    for folder in ("@eaDir", ".thumbnails", "__MACOSX"):
-        (photos / folder).mkdir()
-        shutil.copy(photos / "b.png", photos / folder / "x.png")
-    (photos / "._b.png").write_bytes(b"\0\5\26\7")  # macOS puts it beside a photo
-    out = tmp_path / "out"
-    build(model_folder, photos, out)
-    assert list(vectors(out)) == ["b.png", "d.png", "f.png"]
-    said = f"{out}: 7 seen, 3 taken, 4 left (4 hidden); see {out / 'skipped.jsonl'}"
-    assert said in capsys.readouterr().out
-
-
 def test_skip_bad_counts_and_lists_what_it_leaves_out(model_folder, photos, tmp_path, capsys):
     out = tmp_path / "out"
     (photos / "c.png").write_bytes((photos / "b.png").read_bytes()[:-20])
@@ -228,6 +213,11 @@ def _closed(photos, monkeypatch):
     monkeypatch.setattr(os, "scandir", scandir)  # a superuser may enter every folder
 
 
+def _hidden(folder):
+    folder.mkdir()
+    (folder / "x.png").touch()
+
+
 @pytest.mark.parametrize(
     ("make", "left"),
     [
@@ -239,7 +229,11 @@ def _closed(photos, monkeypatch):
         (lambda p, _: (p / "shut").mkdir() or _closed(p, _), {"permission denied": 1}),
         (lambda p, _: [(p / n).write_bytes(b"") for n in ("a.tar", "b.TAR")], {".tar": 2}),
         (lambda p, _: (p / "\n.\u2028").write_bytes(b""), {".\\u2028": 1}),
-        (lambda p, _: (p / "@eaDir").mkdir() or (p / "@eaDir/a").touch(), {"hidden": 1}),
+        (
+            lambda p, _: [_hidden(p / f) for f in ("@eaDir", ".thumbnails", "__MACOSX")],
+            {"hidden": 3},
+        ),
+        (lambda p, _: (p / "._b.png").write_bytes(b"\0\5\26\7"), {"hidden": 1}),  # of macOS
     ],
 )
 def test_what_is_not_taken_is_counted_and_named(photos, make, left, monkeypatch):

@@ -1,10 +1,16 @@
-"""One order everywhere: by score, then by id, so that the first k begin the first K."""
+"""One order everywhere; odd embeddings; a similarity as numbers scores as its layer."""
+
+import json
+import warnings
 
 import numpy as np
 import pytest
 
+import zoo
 from zoo import similarities as S
-from zoo.search import Index
+from zoo.confidence import calibrate_on
+from zoo.search import Index, scoring
+from zoo.search.scoring import Portable
 
 COPIES, ITEMS, DIM = 12, 20, 24  # more copies than the search finds to spare
 IDS = np.random.default_rng(3).permutation(1000)[: COPIES * ITEMS]
@@ -101,3 +107,87 @@ def test_changes_keep_it():
     assert_ordered(scores, ids, ascending=True)
     for k in (1, 3, 24):
         np.testing.assert_array_equal(index.search(queries, k)[1], ids[:, :k])
+
+
+def test_a_set_in_place_of_points_is_named_with_its_shape():
+    points = np.random.default_rng(0).normal(size=(30, 4))
+    with pytest.raises(ValueError, match=r"must be a point or .*; received a set of shape \(30, 1"):
+        Index.build(points[:, None], "cosine")
+    index = Index.build(points, "cosine")
+    with pytest.raises(ValueError, match=r"must be a point; received a set of shape \(30, 1, 4\)"):
+        index.search(points[:, None], 1)
+    with pytest.raises(ValueError, match=r"`own` must be a point; received a set"):
+        calibrate_on(index, points, points[:, None])
+    gaussians = {"mean": points, "log_variance": points}
+    with pytest.raises(ValueError, match=r"`own` must be a Gaussian; received a point"):
+        calibrate_on(Index.build(gaussians, "csd"), gaussians, points)
+
+
+def test_vectors_of_zeros_are_told():
+    points = np.random.default_rng(0).normal(size=(30, 4))
+    points[7] = 0
+    with pytest.warns(UserWarning, match="1 of 30 vectors are all zeros, the first in row 7"):
+        index = Index.build(points, "cosine")
+    with pytest.warns(UserWarning, match="`queries`: 1 of 1 vectors are all zeros"):
+        assert (index.search(points[7:8], 30)[0] == 0).all()
+    with pytest.warns(UserWarning, match="1 of 60 vectors are all zeros"):
+        Index.build({"elements": np.stack([points, points + 1], axis=1)}, "smooth_chamfer")
+    with warnings.catch_warnings(action="error"):
+        Index.build(points, "euclidean").search(points, 1)
+
+
+def test_pairs_that_do_not_belong_together_are_told():
+    points = np.random.default_rng(0).normal(size=(300, 64))
+    index = Index.build(points[:100], "cosine")
+    with pytest.raises(ValueError, match="no better than chance: 0 of 200 probes"):
+        calibrate_on(index, points[100:], np.roll(points[100:], 1, axis=0))
+
+
+AS_NUMBERS = (
+    S.Cosine(scale=7.0),
+    S.ClosedFormSampledDistance(scale=2.0, shift=3.0),
+    S.Wasserstein2(),
+    S.Wasserstein2(squared=True),
+    S.SquaredEuclidean(scale=0.5),
+    S.EuclideanDistance(),
+    S.SquaredWasserstein2(),
+    scoring.resolve("cosine"),
+    scoring.resolve(S.wasserstein_2),
+    scoring.resolve(S.closed_form_sampled_distance),
+)
+
+
+@pytest.mark.parametrize("similarity", AS_NUMBERS, ids=scoring.name_of)
+def test_numbers_score_as_the_layer_does(similarity, gaussians, tmp_path):
+    gallery, queries = gaussians(60), gaussians(20)
+    index = Index.build(gallery, similarity)
+    index.save(tmp_path)
+    plain = Index.load(tmp_path, Portable)
+    assert isinstance(plain.similarity, Portable)
+    for found, expected in zip(plain.search(queries, 10), index.search(queries, 10), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    for found, expected in zip(
+        plain.over_the_gallery(queries), index.over_the_gallery(queries), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    assert scoring.sign(plain.similarity) == scoring.sign(index.similarity)
+
+
+def test_a_similarity_that_ranks_candidates_is_not_portable(gaussians, tmp_path):
+    index = Index.build(gaussians(30), S.KLDivergence())
+    assert Portable.of(index.similarity) is None
+    index.save(tmp_path)
+    assert json.loads((tmp_path / "index.json").read_text())["portable"] is None
+    with pytest.raises(zoo.errors.InputError, match="its similarity"):
+        Index.load(tmp_path, Portable)
+
+
+def test_saving_again_keeps_the_layer(gaussians, tmp_path):
+    Index.build(gaussians(30), S.Cosine(scale=7.0)).save(tmp_path / "a")
+    plain = Index.load(tmp_path / "a", Portable)
+    plain.add(gaussians(3))
+    plain.save(tmp_path / "b")
+    again = Index.load(tmp_path / "b")
+    assert isinstance(again.similarity, S.Cosine)
+    assert float(again.similarity.scale) == pytest.approx(7.0)
+    assert len(again) == 33

@@ -10,10 +10,7 @@ from zoo import similarities
 from zoo.layers import GlobalAttention
 from zoo.similarities import cross_attention
 
-LAYERS = {
-    "saf": similarities.SimilarityFiltration,
-    "sgr": similarities.SimilarityReasoning,
-}
+LAYERS = {"saf": similarities.SimilarityFiltration, "sgr": similarities.SimilarityReasoning}
 RNG = np.random.default_rng(0)
 MODULES = pytest.mark.parametrize("module", LAYERS)
 

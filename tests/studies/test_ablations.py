@@ -39,18 +39,14 @@ def test_table_c3_mixes_as_its_rows_say():
     assert [streams[f"{kind} alone"]["mixup"] for kind in ("Mixup", "CutMix")] == [1, 0]
 
 
-def test_folds_are_of_cub(capsys):
-    with pytest.raises(SystemExit):
-        ablations.main(["--sweep=dive_sets", "--folds", "val1"])
-    assert "--folds are some of val1, val2, val3" in capsys.readouterr().err
+def test_folds_are_of_cub(error_of):
+    said = error_of(ablations.main, ["--sweep=dive_sets", "--folds", "val1"])
+    assert "--folds are some of val1, val2, val3" in said
 
 
-def test_a_sweep_must_be_named(capsys):
+def test_a_sweep_must_be_named(error_of):
     for flags in ([], ["--sweep=pcme"], ["--sweep=dive_sets", "--rows", "K = 99"]):
-        with pytest.raises(SystemExit) as stopped:
-            ablations.main(flags)
-        assert stopped.value.code == 2
-        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+        assert len(error_of(ablations.main, flags).strip().splitlines()) == 1
 
 
 def run_of(out, flags, metrics):

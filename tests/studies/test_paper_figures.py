@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import annotation_folder
-from studies import (
-    approximate_search,
-    pcme_figures,
-    plausible_matches,
-    similarity_flops,
-)
+from studies import approximate_search, pcme_figures, plausible_matches, similarity_flops
 from zoo import evaluation, metrics, models
 from zoo.data import Split
 from zoo.data.records import Records

@@ -1,10 +1,16 @@
+"""What watches a training: validation, averages of weights, losses that are no numbers."""
+
 import dataclasses
+import errno
+import os
 import random
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from zoo import models
 from zoo.data import Split
@@ -14,7 +20,9 @@ from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import encode
 from zoo.metrics import evaluate_retrieval
-from zoo.training import BestEpoch, Validation, read_best, restore_best
+from zoo.models.run_folder import RunFolder
+from zoo.training import BestEpoch, Resume, Validation, checks, fit_phase, read_best, restore_best
+from zoo.training.averaging import StochasticWeightAveraging
 
 
 def make_model(seed=0):
@@ -113,3 +121,162 @@ def test_a_file_of_another_model_or_half_a_file_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InputError, match="cannot be read"):
         restore_best(path, model)
+
+
+X = np.random.default_rng(0).normal(2.0, 3.0, size=(24, 3)).astype("float32")
+Y = X[:, :2] * 2.0 - 1.0
+
+
+def with_normalization(batch_norm=False):
+    random.seed(1)
+    layers = [keras.Input((3,)), keras.layers.Dense(4)]
+    layers += [keras.layers.BatchNormalization()] if batch_norm else []
+    model = keras.Sequential([*layers, keras.layers.Dense(2)])
+    model.compile(keras.optimizers.Adam(0.05), "mse", run_eagerly=True)
+    return model
+
+
+class Snapshots(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.weights = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.weights.append([v.numpy().copy() for v in self.model.trainable_variables])
+
+
+def fit_epochs(model, callbacks, epochs=5, initial_epoch=0):
+    model.fit(
+        X,
+        Y,
+        batch_size=8,
+        shuffle=False,
+        epochs=epochs,
+        initial_epoch=initial_epoch,
+        callbacks=callbacks,
+        verbose=0,
+    )
+
+
+def test_the_model_ends_with_the_mean_of_the_last_epochs():
+    model, snapshots = with_normalization(), Snapshots()
+    fit_epochs(model, [snapshots, StochasticWeightAveraging(start_epoch=2)])
+    for variable, *epochs in zip(model.trainable_variables, *snapshots.weights[2:], strict=True):
+        np.testing.assert_allclose(variable, np.mean(epochs, axis=0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", [2, 4])
+def test_batch_normalization_is_estimated_for_the_averaged_weights(start):
+    model = with_normalization(batch_norm=True)
+    momentum = model.layers[1].momentum
+    fit_epochs(model, [StochasticWeightAveraging(start, batches=lambda: [X[:12], X[12:]])])
+    hidden = [np.asarray(model.layers[0](half)) for half in (X[:12], X[12:])]
+    norm = model.layers[1]
+    mean = np.mean([h.mean(0) for h in hidden], axis=0)
+    variance = np.mean([h.var(0) for h in hidden], axis=0)
+    np.testing.assert_allclose(norm.moving_mean, mean, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(norm.moving_variance, variance, rtol=1e-4)
+    assert norm.momentum == momentum
+
+
+@pytest.mark.parametrize("stop", [2, 4])
+def test_averages_survive_a_restart(stop, tmp_path):
+    straight = with_normalization()
+    fit_epochs(straight, [StochasticWeightAveraging(2)])
+
+    swa = StochasticWeightAveraging(2)
+    killed = with_normalization()
+    fit_epochs(killed, [swa, Resume(tmp_path, stateful_callbacks={"swa": swa})], epochs=stop)
+
+    swa = StochasticWeightAveraging(2)
+    model, resume = with_normalization(), Resume(tmp_path, stateful_callbacks={"swa": swa})
+    done = resume.restore(model)
+    assert done == stop
+    fit_epochs(model, [swa, resume], initial_epoch=done)
+    for ours, theirs in zip(model.weights, straight.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+LABELS = np.arange(2, dtype="int32")
+
+
+class Line(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.weight = self.add_weight(shape=(), initializer="ones")
+        self.built = True
+
+    def call(self, batch):
+        return self.weight * batch["factor"]
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return keras.ops.mean(y_pred)
+
+
+def stream(factors):
+    batches = {
+        "factor": np.array(factors, "float32")[:, None],
+        "image_labels": LABELS + 10 * np.arange(len(factors), dtype="int32")[:, None],
+    }
+    return lambda start: tf.data.Dataset.from_tensor_slices(batches).skip(start)
+
+
+def fit(folder, factors, optimizer="sgd"):
+    model = Line()
+    model.compile(optimizer)
+    run = RunFolder.open(folder, {})
+    fit_phase(run, model, "training", stream(factors), epochs=len(factors) // 2, steps=2)
+    return model
+
+
+def test_a_loss_that_is_no_number_names_step_and_checkpoint(tmp_path):
+    with pytest.raises(InputError) as caught:
+        fit(tmp_path, [1.0, 1.0, 1.0, 1.0, 1.0, np.nan])
+    said = str(caught.value)
+    assert "the loss is nan at step 5 of 'training' (epoch 3)" in said
+    assert f"good checkpoint: {tmp_path / 'checkpoints' / 'training-00002.npz'}." in said
+
+
+def test_weights_that_are_no_numbers_are_no_checkpoint(tmp_path):
+    with pytest.raises(InputError, match=r"step 4 .*training-00001.npz"):
+        fit(tmp_path, [0.0, 0.0, 0.0, 3e38, 1.0, 1.0], keras.optimizers.SGD(10.0))
+    kept = [path.name for path in (tmp_path / "checkpoints").glob("*.npz")]
+    assert kept == ["training-00001.npz"]
+
+
+def test_a_step_that_float16_skips_is_no_error(tmp_path):
+    """The gradient times the loss scale overflows; the scale is halved, nothing else happens."""
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1e-3), initial_scale=3e38)
+    model = fit(tmp_path, [4.0, 4.0, 4.0, 4.0], optimizer)
+    assert float(optimizer.dynamic_scale) < 3e38
+    assert np.isfinite(float(model.weight))
+    assert float(model.weight) < 1.0
+
+
+def test_a_disk_that_fills_up_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    written = []
+
+    def fill_up(path, **arrays):
+        written.append(path)
+        if len(written) == 2:
+            Path(path).write_bytes(b"PK half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        savez(path, **arrays)
+
+    savez = np.savez
+    monkeypatch.setattr(np, "savez", fill_up)
+    with pytest.raises(InputError, match=r"cannot write .*training-00002\.npz: No space left"):
+        fit(tmp_path, [1.0] * 6)
+    model = Line()
+    model.compile("sgd")
+    assert Resume(tmp_path / "checkpoints", "training").restore(model) == 1
+    kept = [path.name for path in (tmp_path / "checkpoints").glob("*.npz")]
+    assert kept == ["training-00001.npz"]
+
+
+def test_the_error_of_a_layer_is_its_own_sentence():
+    text = (
+        "Exception encountered when calling Dense.\n\n\x1b[1mwidths\n differ\x1b[0m\n\nArguments:"
+    )
+    assert checks.sentence(ValueError(text)) == "widths differ"
+    assert checks.sentence(ValueError("widths\n\ndiffer")) == "widths differ"
