@@ -1,9 +1,4 @@
-"""Every block of code on every page runs in a test, or its commands are commands.
-
-Blocks of Python run elsewhere: `tests/test_site.py` lists where. Blocks of commands are read here
-by their own parsers, and nothing of what they ask for is done. A block that is neither has a line
-in `EXCEPTIONS`.
-"""
+"""Every block of commands on every page is read by their parsers; Python runs elsewhere."""
 
 import argparse
 import csv

@@ -1,8 +1,4 @@
-"""Every reader of a file takes damaged ones: it reads them or says in one line what is wrong.
-
-Damage is drawn from a seed. `READERS` names what is read; each has a folder of sound files, of
-which one is damaged, and a function of the folder.
-"""
+"""Every reader of a file takes damaged ones: it reads them or says in one line what is wrong."""
 
 import asyncio
 import base64

@@ -1,8 +1,4 @@
-"""The wheel: what is in it, and its commands in an environment that knows no checkout.
-
-The environment of these tests lends its packages to a bare one, without the checkout that is
-installed in it. Nothing is downloaded.
-"""
+"""The wheel: what is in it, and its commands in an environment that knows no checkout."""
 
 import email
 import os

@@ -1,7 +1,4 @@
-"""Every builder with each of its options: saved and loaded, searched, reported, asked, exported.
-
-What cannot be combined is refused in a sentence, and is listed here.
-"""
+"""Every builder with each of its options: saved and loaded, searched, reported, asked, exported."""
 
 import inspect
 import itertools

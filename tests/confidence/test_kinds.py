@@ -1,7 +1,4 @@
-"""Kinds of items: how many of one a gallery holds, and how far off what is said where they are few.
-
-The interval holds as often as it says.
-"""
+"""Kinds of items: how many of one a gallery holds, and how far off what is said is of few."""
 
 import dataclasses
 

@@ -14,11 +14,8 @@ from zoo.models.run_folder import RunFolder
 
 @pytest.fixture(scope="module")
 def album(tmp_path_factory):
-    folder, rng, rows = (
-        tmp_path_factory.mktemp("album"),
-        np.random.default_rng(0),
-        ["image,caption"],
-    )
+    folder, rng = tmp_path_factory.mktemp("album"), np.random.default_rng(0)
+    rows = ["image,caption"]
     for row in range(6):
         pixels = rng.integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folder / f"{row}.png")

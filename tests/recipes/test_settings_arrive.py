@@ -1,8 +1,4 @@
-"""Every number that a flag sets arrives where it acts, and nowhere else, in each recipe.
-
-Each has a value of its own, so a flag that is dropped, or passed in place of another, changes a
-line of golden/settings.txt; `WRITE` writes it again.
-"""
+"""Every number that a flag sets arrives where it acts, and nowhere else, in each recipe."""
 
 import collections
 import contextlib

@@ -1,9 +1,6 @@
-"""What `global_batch.gather` does around its collective, compiled by XLA for two and four replicas.
+"""What `global_batch.gather` does, compiled by XLA for several replicas, as a TPU compiles it.
 
-A TPU compiles the whole step, gathering included. The collective itself is the strategy's: TPUs
-have one, logical CPUs have none that XLA compiles. So it alone is replaced here, by the rows that
-the replicas send, and everything around it is compiled: the way through float32, the sizes, the
-rows of all replicas and their gradients.
+The collective alone, of which logical CPUs have none that XLA compiles, is replaced here.
 """
 
 import keras
