@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import halo_zoo
-from page_variables import with_variables
+from documented_install import with_variables
 from tools import paper_settings
 from zoo import cli
 from zoo.models.run_folder import RunFolder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from page_variables import with_variables
+from documented_install import with_variables
 from zoo import cli
 from zoo.data import toy_scenes
 from zoo.models.run_folder import RunFolder

@@ -6,6 +6,7 @@ import tensorflow as tf
 from PIL import Image
 
 from zoo.data import images
+from zoo.files.decoding import fit
 from zoo.files.seeding import step_seed
 
 
@@ -106,3 +107,22 @@ def test_cutout_erases_one_rectangle_of_the_right_size_in_the_right_share():
 def test_erase_takes_the_share(share):
     gone = (images.erase(BATCH, share, SEED, fill=0.0).numpy() == 0).all(-1)
     np.testing.assert_allclose(gone.mean((1, 2)), share, atol=0.01)
+
+
+SHAPES = (480, 640), (64, 64), (37, 211), (300, 31), (1, 1), (1, 90), (1200, 900), (256, 257)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("mode", "fraction"), [("crop", 1.0), ("crop", 0.875), ("stretch", 1.0)])
+def test_pixels_are_those_of_the_graph(shape, mode, fraction):
+    picture = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype="uint8")
+    for size in (64, 224):
+        found = fit(picture, size, mode, fraction).astype(int)
+        expected = images.fit(picture, size, mode, fraction).numpy().astype(int)
+        assert found.shape == (size, size, 3)
+        assert np.abs(found - expected).max() <= 1  # halves that a sum in another order rounds
+        assert (found != expected).mean() < 1e-2
+
+
+def test_one_colour_stays():
+    assert np.unique(fit(np.full((333, 77, 3), 201, "uint8"), 50)) == [201]

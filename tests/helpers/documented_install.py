@@ -1,4 +1,4 @@
-"""What README tells to install and to run, and a process without what that does not bring."""
+"""What pages tell to install and to run, and a process without what that does not bring."""
 
 import importlib.metadata
 import re
@@ -12,11 +12,18 @@ from packaging.utils import canonicalize_name
 from processes import python
 
 ROOT = Path(__file__).parents[2]
+SETTING = re.compile(r'^([A-Z]\w+)="(.*)"$', re.M)  # a variable of the shell
 
 
 def blocks(page, language):
     """The blocks of code of a Markdown file in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+
+
+def with_variables(command, page):
+    """A command of a page as the shell reads it; a name that the page does not set is an error."""
+    values = dict(SETTING.findall(page))
+    return re.sub(r"\$(\w+)", lambda name: values[name[1]], command)
 
 
 def install_line():

@@ -1,9 +1,12 @@
-"""The losses once more, in float64 and pair by pair: slow, obvious, independent."""
+"""Every loss over a matrix, and once more in float64, pair by pair: slow and independent."""
 
 import itertools
 import math
 
 import numpy as np
+import pytest
+
+from zoo import losses
 
 
 def random_problem(rng, images=5, captions=8, kind="several", scale=1.0):
@@ -162,3 +165,21 @@ def diversity(slots):
         if pairs:
             items.append(np.mean([math.exp(-2 * ((a - b) ** 2).sum()) for a, b in pairs]))
     return np.mean(items)
+
+
+ALL = {
+    "matching": losses.MatchingCrossentropy(),
+    "matching_sum": losses.MatchingCrossentropy(reduction="sum"),
+    "pseudo_positives": losses.MatchingCrossentropy(pseudo_positive_weight=0.1),
+    "triplet_sum": losses.TripletRanking(),
+    "triplet_hardest": losses.TripletRanking(mining="hardest", reduction="mean"),
+    "triplet_semi_hard": losses.TripletRanking(mining="semi_hard", margin=0.1),
+    "info_nce": losses.InfoNCE(),
+    "smooth_ap": losses.SmoothAveragePrecision(0.1),
+    "semantic_precision": losses.SemanticPrecision(0.1),
+}
+every_loss = pytest.mark.parametrize("loss", ALL.values(), ids=ALL)
+
+
+def close(received, expected, rtol=1e-4, atol=1e-5):
+    np.testing.assert_allclose(received, expected, rtol=rtol, atol=atol)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from gradients import value_and_gradients
-from loss_cases import ALL
+from loss_loops import ALL
 from oracles import random_gaussians, random_sets
 from zoo import losses, similarities
 from zoo.losses.base import Auxiliary, MatrixLoss

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from gradients import value_and_gradients
-from loss_cases import close
+from loss_loops import close
 from oracles import random_gaussians
 from zoo import losses, models, similarities
 

@@ -8,8 +8,7 @@ from keras import ops
 
 import loss_loops as loops
 from gradients import value_and_gradients
-from loss_cases import ALL, every_loss
-from loss_loops import random_problem
+from loss_loops import ALL, every_loss, random_problem
 from zoo import losses
 from zoo.losses.base import reduced
 

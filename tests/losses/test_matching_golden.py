@@ -6,7 +6,7 @@ from keras import ops
 
 import zoo
 from gradients import value_and_gradients
-from loss_cases import close
+from loss_loops import close
 from zoo import losses, similarities
 from zoo.similarities.sampled import sampled_logit
 

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from gradients import value_and_gradients
-from loss_cases import close
+from loss_loops import close
 from zoo import losses
 
 EYE = np.eye(8, dtype="float32")
