@@ -154,8 +154,7 @@ def _write(path, text):
 
 
 def tried(tree, tests, every=False):
-    """Runs tests in a fork, until one fails or `every` one: whether one fails, those that do, and
-    the seconds it took."""
+    """Of tests in a fork, until one fails or `every` one: the code, those that fail, seconds."""
     start, times = time.monotonic(), 100 if every else 1
     reading, writing = os.pipe()
     child = os.fork()
@@ -192,6 +191,7 @@ def _in_child(tree, tests, writing, times, more):
     import pytest
 
     resource.setrlimit(resource.RLIMIT_CPU, (times * SECONDS,) * 2)
+    multiprocessing.current_process()._config["daemon"] = False  # tests start processes
     os.chdir(tree)
     sys.path[:] = [str(tree), *(path for path in sys.path if Path(path or ".") != ROOT)]
     silent = os.open(os.devnull, os.O_WRONLY)
