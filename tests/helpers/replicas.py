@@ -156,7 +156,7 @@ class Where(keras.layers.Layer):
 
 
 def validation():
-    """What `Validation` encodes: on all replicas, each its share; 10 rows in batches of 4."""
+    """What `Validation` encodes: on all replicas, each its share; 10 rows in batches of 3."""
 
     def backbone():
         image = keras.Input((16, 16, 3))
@@ -167,7 +167,7 @@ def validation():
     with DEVICES.scope():
         model = models.vsepp(backbone(), **SIZE)
     SEEN.clear()
-    batches = tf.data.Dataset.from_tensor_slices(rows).batch(4)
+    batches = tf.data.Dataset.from_tensor_slices(rows).batch(3)
     spread = model.tower("images").of_arrays(batches)["mean"]
     assert set(range(DEVICES.num_replicas_in_sync)) == SEEN, SEEN
     alone = training.on_one_device(model).image_encoder(rows)["mean"]

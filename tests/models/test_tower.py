@@ -1,6 +1,7 @@
 import json
 import pickle
 import threading
+from types import SimpleNamespace
 
 import h5py
 import keras
@@ -14,6 +15,7 @@ from zoo.data.text.captions import WordTokenizer
 from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.models import Tower
+from zoo.models import tower as tower_file
 from zoo.models.points import save_points
 from zoo.models.preset_folder import LEAST, shrink, widen
 
@@ -252,3 +254,10 @@ def test_the_probes_of_points_are_the_means_of_the_others(presets):
     assert list(found.images) == list(found.captions) == ["mean"]
     assert found.measure is None
     np.testing.assert_array_equal(found.images["mean"], probes.images["mean"])
+
+
+def test_workers_of_a_cluster_encode_each_for_itself(monkeypatch):
+    encoder = SimpleNamespace(distribute_strategy=SimpleNamespace(num_replicas_in_sync=2))
+    for spans, expected in ((False, encoder.distribute_strategy), (True, None)):
+        monkeypatch.setattr(tower_file, "spans_workers", lambda _, spans=spans: spans)
+        assert tower_file._strategy_of(encoder) is expected

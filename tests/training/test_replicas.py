@@ -16,14 +16,13 @@ from zoo.models import global_batch
 SCRIPT = Path(__file__).parents[1] / "helpers" / "replicas.py"
 # A sum over pairs with draws. Sets with terms between sides, a term of a second matrix, and so on
 # depend on the other replica's rows in other ways: they are of `make test-slow`.
-FIRST = ("pcme", "triplet, own negatives", "a last batch of one row")
+FIRST = ("pcme", "triplet, own negatives", "a last batch of one row", "validation")
 SYSTEMS = ("dive", "daa", "pcmepp", "triplet")
 PROPERTIES = (
     "pcmepp, own negatives",
     "batch normalization",
     "clipped",
     "mse of Keras",
-    "validation",
 )
 
 
