@@ -8,7 +8,6 @@ packaged photos with its own photo put there. One half calibrates the other.
 
 import textwrap
 from pathlib import Path
-from unittest import mock
 
 import matplotlib
 import matplotlib.style
@@ -50,8 +49,8 @@ def main(argv=None):
     )
     dark = options.out.with_stem(f"{options.out.stem}_dark")
     for path, colours, look in ((options.out, LIGHT, {}), (dark, DARK, ON_DARK)):
-        with mock.patch.dict(style.STYLE, look):
-            print(style.save(draw(rows, probability, right, *colours), path, dpi=130))
+        with matplotlib.rc_context({**style.STYLE, **look}):
+            draw(rows, probability, right, *colours).savefig(path, dpi=130)
         _fewer_colours(path)
 
 
@@ -92,7 +91,6 @@ def square(path, answered):
     return FAINT * grey + (1 - FAINT) * 128
 
 
-@style.styled
 def draw(rows, probability, right, likely, unlikely, surest):
     """The figure."""
     figure = style.new_figure(11.0, 4.3)
