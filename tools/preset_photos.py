@@ -2,16 +2,15 @@
 
     python -m tools.preset_photos ../shared/data all-MiniLM-L6-v2 presets-out
     python -m tools.preset_photos ../shared/data photos_pfe presets-out    # MiniLM is the preset's
-    python -m tools.preset_photos ../shared/data photos_pfe presets-out --variances-alone
     python -m tools.preset_photos ../shared/data photos_pfe presets-out --heads 1 2 3 --views 4
 
 MobileNetV2, EfficientNet-Lite2 and MiniLM are brought to their size on the disk first, int8 and
 float16, and all that is trained and measured reads them as they are then: the card's figures are
 those of the preset. Then MiniLM's upper blocks are trained through (`tools.preset_text`).
-The name of a preset in place of MiniLM's folder takes its MiniLM; with `--variances-alone` also its
-other networks and its points. With `--heads` its maps are trained on, once for each of these seeds,
-and their mean is kept; each step sees one of `--views` of a photo: as it is, mirrored, or a random
-part. With `--text` MiniLM's upper blocks are trained on before.
+The name of a preset in place of MiniLM's folder takes its MiniLM. With `--heads` its maps are
+trained on, once for each of these seeds, and their mean is kept; each step sees one of `--views` of
+a photo: as it is, mirrored, or a random part. With `--text` MiniLM's upper blocks are trained on
+before, with `--pictures` the last blocks of both networks of pictures with the maps.
 Trained on Flickr8k's training photos and on those of COCO's subset whose licence does not allow to
 show them; the 170 that are packaged to be asked are never seen, nor are Flickr8k's validation and
 test photos.
@@ -43,7 +42,7 @@ from zoo.models.run_folder import RunFolder
 NAMES = "photos_pfe", "photos_points"
 DIM = 320  # as wide as 35 MB allow
 CAPTIONS = 1650  # of the probes
-THEN = ", then "  # between steps, and between their commands
+THEN, STEP = ", then ", "; then "  # between commands, and between what they did
 IMAGE_WEIGHTS = {
     "mobilenet_v2": "weights/mobilenetv2_imagenet_notop.weights.h5",
     "efficientnet_lite2": "weights/efficientnet_lite2_imagenet.npz",
@@ -79,11 +78,7 @@ def main(argv=None):
     flags += options.flags
     settings = zoo.cli.parse(own_pairs.Settings, flags)
     data = own_pairs.data(settings)
-    points = None
-    if options.variances_alone:
-        points = points_of(from_preset(options.text_weights))
-    elif options.heads:
-        points = preset_vectors.averaged(settings, data, options)
+    points = preset_vectors.averaged(settings, data, options) if options.heads else None
     own_pairs.train(
         settings,
         data,
@@ -170,28 +165,30 @@ def made(stage, settings, data, options):
 
 def said_of(settings, options):
     """For the card: what the preset was trained on in which steps, and by which commands."""
-    of_coco = len({name for name, _ in unshown(options.data)})
-    steps = [
-        f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is shown, "
-        f"whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored vectors of "
-        "MobileNetV2 and EfficientNet-Lite2 (ImageNet), frozen, and of all-MiniLM-L6-v2, whose "
-        f"upper {preset_text.BLOCKS} blocks were trained before"
-    ]
-    before = list_presets().get(options.text_weights, {}).get("command", "")
-    text = options.text_weights if before else "all-MiniLM-L6-v2"
+    card = list_presets().get(options.text_weights)
+    text = options.text_weights if card else "all-MiniLM-L6-v2"
     command = f"python -m tools.preset_photos DATA {text} OUT --seed {settings.seed}"
     if options.heads:
         seeds = " ".join(map(str, options.heads))
-        steps.append(
-            f"{'the blocks, and then ' if options.text else ''}the maps by {len(options.heads)} "
-            f"seeds ({seeds}), trained on over {options.views} views a photo, the maps averaged"
+        step = (
+            f"{'the blocks, and then ' if options.text else ''}the maps "
+            f"{'and the last blocks of pictures ' if options.pictures else ''}by "
+            f"{len(options.heads)} seeds ({seeds}), were trained on over {options.views} views a "
+            "photo, and averaged"
         )
-        command += f" --heads {seeds} --views {options.views}{' --text' if options.text else ''}"
-        command = f"{before}{THEN}{command}"
-    elif options.variances_alone:
-        command = f"{before.split(THEN)[0]}{THEN}{command} --variances-alone"
-    steps.append("variances (PFE) that follow how many captions lie near")
-    return THEN.join(steps), command
+        command += f" --heads {seeds} --views {options.views}"
+        command += " --text" * options.text + " --pictures" * options.pictures
+        command = f"{card['command']}{THEN}{command}"
+        said = card["trained_on"].rpartition(STEP)[0] + STEP + step
+    else:
+        of_coco = len({name for name, _ in unshown(options.data)})
+        said = (
+            f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is "
+            f"shown, whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored "
+            "vectors of MobileNetV2 and EfficientNet-Lite2 (ImageNet), frozen, and of "
+            f"all-MiniLM-L6-v2, whose upper {preset_text.BLOCKS} blocks were trained before"
+        )
+    return said + STEP + "variances (PFE) that follow how many captions lie near", command
 
 
 def save(settings, options):
@@ -270,13 +267,13 @@ def _parser():
     parser.add_argument("out", type=Path, help="folder to make the presets in")
     parser.add_argument("--seed", type=int, default=0, help="of the training")
     parser.add_argument(
-        "--variances-alone", action="store_true", help="keep the networks and points of a preset"
-    )
-    parser.add_argument(
         "--heads", nargs="*", type=int, default=[], help="seeds that train a preset's maps on"
     )
     parser.add_argument("--views", type=int, default=1, help="of a photo that --heads trains on")
     parser.add_argument("--text", action="store_true", help="train MiniLM on, before --heads")
+    parser.add_argument(
+        "--pictures", action="store_true", help="train the last blocks of pictures with --heads"
+    )
     parser.add_argument(
         "--flags", nargs="*", default=[], help="others of own_pairs.py, as --flags=--epochs=20"
     )

@@ -1,6 +1,6 @@
 """Trains the upper blocks of a preset's text network through, over stored vectors of pictures.
 
-First the heads alone by InfoNCE, then the heads and the blocks, at a small rate.
+First the heads alone by InfoNCE, then the heads and the blocks, at a small rate; `fit` does both.
 """
 
 import keras
@@ -13,8 +13,10 @@ from zoo.data.text.captions import token_ids
 BLOCKS, DROPOUT = 3, 0.1
 HEADS, TEXT = {"epochs": 10, "rate": 1e-3}, {"epochs": 4, "rate": 3e-4}
 AGAIN = {"epochs": 6, "rate": 1e-3}  # of heads that are trained already
+PICTURES = {"epochs": 3, "rate": 6e-4}  # of these with the last blocks of the networks of pictures
 WARM_UP = 0.2  # of the steps: a short one undoes in its first epoch what MiniLM has learnt
 OF_BLOCKS = 1 / 6  # of the heads' rate
+OF_HEADS = "embedding", "log_scale"  # in the names of what the heads train
 BATCH, GROUP = 512, 8  # batches of captions of about one length, which need little padding
 
 
@@ -58,7 +60,8 @@ def _take_head(tower, other):
 
 
 def fit(heads, train, ids, seed, epochs, rate):
-    """Fits heads to stored vectors; with `ids`, to what the blocks make of these."""
+    """Fits heads, and the blocks below them at a smaller rate, to stored vectors of pictures and of
+    captions, or of these to `ids`."""
     records, rng = train.records, np.random.default_rng(seed)
     steps = records.num_captions // BATCH
     rising = int(WARM_UP * epochs * steps)
@@ -66,7 +69,7 @@ def fit(heads, train, ids, seed, epochs, rate):
         0.0, epochs * steps - rising, warmup_target=rate, warmup_steps=rising
     )
     paths = [variable.path for variable in heads.trainable_variables]
-    rates = {path: OF_BLOCKS for path in paths if "block_" in path}
+    rates = {path: OF_BLOCKS for path in paths if not any(name in path for name in OF_HEADS)}
     heads.compile(training.LayerwiseAdamW(schedule, rates=rates, weight_decay=0.0, beta_2=0.98))
 
     def batches():
