@@ -22,7 +22,7 @@ all: setup $(DRAWN)/pairs.csv
 		"a bus on a city street" "people outdoors" "a giraffe" -k 3
 
 $(DRAWN)/pairs.csv: | setup
-	$(BIN)/python -m tools.drawn_photos $(DRAWN) --count 160
+	$(BIN)/python -m tools.drawn_photos $(DRAWN)
 
 setup: $(VENV)/.installed
 

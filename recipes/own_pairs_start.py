@@ -39,7 +39,7 @@ def begin(points, preset):
     own, start = maps(points), maps(preset)
     fits = [weight.shape for weight in own] == [weight.shape for weight in start]
     if fits:
-        _assign(own, start)
+        assign(own, start)
     return fits
 
 
@@ -50,7 +50,7 @@ def keep_best_mean(run, heads, preset):
 
     def mix(share):
         pairs = zip(start, learnt, strict=True)
-        _assign(own, [(1 - share) * first + share * last for first, last in pairs])
+        assign(own, [(1 - share) * first + share * last for first, last in pairs])
 
     def ranked(share):
         mix(share)
@@ -65,8 +65,8 @@ def keep_variances(model, preset):
     """Where the points are the preset's, few photos teach no better variances: sets these and the
     similarity to the preset's, so that the model ranks as it does."""
     if all(map(np.array_equal, maps(model), maps(preset))):
-        _assign(maps(model, VARIANCES), maps(preset, VARIANCES))
-        _assign(model.similarity.weights, preset.similarity.weights)
+        assign(maps(model, VARIANCES), maps(preset, VARIANCES))
+        assign(model.similarity.weights, preset.similarity.weights)
         print(f"variances: those of {PRESET}, as the points are")
 
 
@@ -95,6 +95,6 @@ def maps(model, names=HEADS):
     return [weight for t in towers for name in names for weight in t.get_layer(name).weights]
 
 
-def _assign(weights, values):
+def assign(weights, values):
     for weight, value in zip(weights, values, strict=True):
         weight.assign(value)

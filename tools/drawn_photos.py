@@ -12,22 +12,18 @@ from PIL import Image
 from zoo.cli import OneLineParser, run
 from zoo.data import cub, toy_birds
 
+COUNT = 160  # of the photos, with five captions each
+
 
 def main(argv=None):
     parser = OneLineParser(prog="python -m tools.drawn_photos", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="a new folder, for photos and pairs.csv")
-    parser.add_argument("--count", type=int, default=200, help="of the photos, at most 480 (200)")
-    options = parser.parse_args(argv)
-    draw_photos(options.folder, options.count)
-
-
-def draw_photos(folder, count):
-    """Toy Birds as a user would have them: JPEG files and `pairs.csv`, five captions a photo."""
+    folder = parser.parse_args(argv).folder
     drawn = toy_birds.generate(folder.with_name("drawn"), image_size=128, part="test")
     records = cub.load(drawn, split="test", verbose=False).records
     folder.mkdir(parents=True, exist_ok=True)
     rows = [("image", "caption")]
-    chosen = np.linspace(0, records.num_images - 1, count).astype(int)
+    chosen = np.linspace(0, records.num_images - 1, COUNT).astype(int)
     for number, image in enumerate(chosen):
         with Image.open(records.image_paths[image]) as picture:
             picture.convert("RGB").save(folder / f"{number}.jpg")

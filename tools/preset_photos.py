@@ -75,7 +75,6 @@ def main(argv=None):
     write_table(options.data, work / "data")
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
     flags += [f"--seed={options.seed}", f"--dim={DIM}"]
-    flags += options.flags
     settings = zoo.cli.parse(own_pairs.Settings, flags)
     data = own_pairs.data(settings)
     points = preset_vectors.averaged(settings, data, options) if options.heads else None
@@ -273,9 +272,6 @@ def _parser():
     parser.add_argument("--text", action="store_true", help="train MiniLM on, before --heads")
     parser.add_argument(
         "--pictures", action="store_true", help="train the last blocks of pictures with --heads"
-    )
-    parser.add_argument(
-        "--flags", nargs="*", default=[], help="others of own_pairs.py, as --flags=--epochs=20"
     )
     return parser
 

@@ -21,13 +21,8 @@ BATCH, GROUP = 512, 8  # batches of captions of about one length, which need lit
 
 
 def trained_through(model, train, seed):
-    """The text network of a model of points, its upper blocks trained.
-
-    Args:
-        model: points with heads of `zoo.encoders.vector_encoder`, which are trained here.
-        train: a split whose source and captions are stored vectors.
-        seed: of the order of the batches.
-    """
+    """The text network of points, its upper blocks trained after the heads, over a split of stored
+    vectors."""
     heads = model.with_image_encoder(encoders.head_alone(model.image_encoder))
     on_vectors = heads.with_caption_encoder(encoders.head_alone(model.caption_encoder))
     fit(on_vectors, train, None, seed, **HEADS)

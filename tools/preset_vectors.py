@@ -99,22 +99,17 @@ def averaged(settings, data, options):
     begun, found = [weight.numpy() for weight in heads.weights], []
     schedule = preset_text.PICTURES if options.pictures else preset_text.AGAIN
     for seed in options.heads:
-        _assign(heads, begun)
+        start.assign(heads.weights, begun)
         preset_text.fit(heads, started.train, None, seed, **schedule)
         found.append([weight.numpy() for weight in heads.weights])
         print(f"seed {seed}:", start.recalls(heads, started.validation), flush=True)
-    _assign(heads, [np.mean(values, axis=0) for values in zip(*found, strict=True)])
+    start.assign(heads.weights, [np.mean(one, axis=0) for one in zip(*found, strict=True)])
     print("mean:", start.recalls(heads, started.validation), flush=True)
     start.begin(points, above)
     pictures.trainable = False
     for tower in (points.image_encoder, points.caption_encoder):
         tower.get_layer("dropout").rate = 0.0  # a variance is of the point that is asked for
     return points
-
-
-def _assign(heads, values):
-    for weight, value in zip(heads.weights, values, strict=True):
-        weight.assign(value)
 
 
 def with_text(preset, settings, data, options):
