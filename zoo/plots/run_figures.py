@@ -119,6 +119,7 @@ def training_curves(history: Mapping[str, Sequence]) -> Figure:
                 axis.plot(epochs, history[name], line, marker=".", label=label)
         axis.set_title(panel.replace("_", " "))
         axis.legend()
+    axes[-1].xaxis.get_major_locator().set_params(integer=True)
     axes[-1].set_xlabel("epoch, over all phases")
     return figure
 
