@@ -10,7 +10,7 @@ those of the preset. Then MiniLM's upper blocks are trained through (`tools.pres
 The name of a preset in place of MiniLM's folder takes its MiniLM. With `--heads` its maps are
 trained on, once for each of these seeds, and their mean is kept; each step sees one of `--views` of
 a photo: as it is, mirrored, or a random part. With `--text` MiniLM's upper blocks are trained on
-before, with `--pictures` the last blocks of both networks of pictures with the maps.
+before.
 Trained on Flickr8k's training photos and on those of COCO's subset whose licence does not allow to
 show them; the 170 that are packaged to be asked are never seen, nor are Flickr8k's validation and
 test photos.
@@ -170,13 +170,10 @@ def said_of(settings, options):
     if options.heads:
         seeds = " ".join(map(str, options.heads))
         step = (
-            f"{'the blocks, and then ' if options.text else ''}the maps "
-            f"{'and the last blocks of pictures ' if options.pictures else ''}by "
-            f"{len(options.heads)} seeds ({seeds}), were trained on over {options.views} views a "
-            "photo, and averaged"
+            f"{'the blocks, and then ' if options.text else ''}the maps by {len(options.heads)} "
+            f"seeds ({seeds}), were trained on over {options.views} views a photo, and averaged"
         )
-        command += f" --heads {seeds} --views {options.views}"
-        command += " --text" * options.text + " --pictures" * options.pictures
+        command += f" --heads {seeds} --views {options.views}{' --text' * options.text}"
         command = f"{card['command']}{THEN}{command}"
         said = card["trained_on"].rpartition(STEP)[0] + STEP + step
     else:
@@ -266,13 +263,10 @@ def _parser():
     parser.add_argument("out", type=Path, help="folder to make the presets in")
     parser.add_argument("--seed", type=int, default=0, help="of the training")
     parser.add_argument(
-        "--heads", nargs="*", type=int, default=[], help="seeds that train a preset's maps on"
+        "--heads", nargs="*", type=int, default=[], help="new seeds that train a preset's maps on"
     )
     parser.add_argument("--views", type=int, default=1, help="of a photo that --heads trains on")
     parser.add_argument("--text", action="store_true", help="train MiniLM on, before --heads")
-    parser.add_argument(
-        "--pictures", action="store_true", help="train the last blocks of pictures with --heads"
-    )
     return parser
 
 

@@ -1,6 +1,6 @@
 """Trains the upper blocks of a preset's text network through, over stored vectors of pictures.
 
-First the heads alone by InfoNCE, then the heads and the blocks, at a small rate; `fit` does both.
+First the heads alone by InfoNCE, then the heads and the blocks, at a small rate.
 """
 
 import keras
@@ -13,7 +13,6 @@ from zoo.data.text.captions import token_ids
 BLOCKS, DROPOUT = 3, 0.1
 HEADS, TEXT = {"epochs": 10, "rate": 1e-3}, {"epochs": 4, "rate": 3e-4}
 AGAIN = {"epochs": 6, "rate": 1e-3}  # of heads that are trained already
-PICTURES = {"epochs": 3, "rate": 6e-4}  # of these with the last blocks of the networks of pictures
 WARM_UP = 0.2  # of the steps: a short one undoes in its first epoch what MiniLM has learnt
 OF_BLOCKS = 1 / 6  # of the heads' rate
 OF_HEADS = "embedding", "log_scale"  # in the names of what the heads train

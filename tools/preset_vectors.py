@@ -10,15 +10,13 @@ import tensorflow as tf
 
 import zoo
 from tools import preset_text
-from zoo import encoders, training
+from zoo import training
 from zoo.data.pipeline.augmentation import Views
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features
 from zoo.files.atomic import cache_folder
 from zoo.models.presets import from_preset
 
-# Of each network of pictures, the layer after which `--pictures` trains.
-STARTS = {"mobilenet_v2": "block_15_add", "efficientnet_lite2": "block18_add"}
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
 
 
@@ -75,38 +73,23 @@ class AnyView(Features):
 
 
 def averaged(settings, data, options):
-    """The points of a preset with the mean of what training with each seed makes of its maps, and
-    with `--pictures` of its last blocks: they start alike, so that their mean is a network as they
-    are (Wortsman et al., ICML 2022)."""
+    """The points of a preset with the mean of the maps that training with each seed makes of its
+    own: they start alike, so that their mean is a map as they are (Wortsman et al., ICML 2022)."""
     own_pairs, preset = recipe(), from_preset(options.text_weights)
     start = own_pairs.own_pairs_start
     if options.text:
         preset = with_text(preset, settings, data, options)
-    pictures, sentences = backbones(preset)
-    points = own_pairs.build(settings, pictures, sentences, preset.tokenizer)
-    start.begin(points, preset)
-    if options.pictures:
-        stem, tail = encoders.stem_and_tail(pictures, STARTS)
-        seen = own_pairs.build(settings, stem, sentences, preset.tokenizer)
-        started = of_vectors("pictures", seen, settings, data, options)
-        above = own_pairs.build(settings, tail, sentences, preset.tokenizer)
-        start.begin(above, preset)
-        above.image_encoder.get_layer(start.HEADS[0]).trainable = False  # as the tail's BatchNorms
-        heads = above.with_caption_encoder(encoders.head_alone(above.caption_encoder))
-    else:
-        started = of_vectors("heads", preset, settings, data, options)
-        above, heads = points, started.reader(points)
-    begun, found = [weight.numpy() for weight in heads.weights], []
-    schedule = preset_text.PICTURES if options.pictures else preset_text.AGAIN
+    started = of_vectors("heads", preset, settings, data, options)
+    points = own_pairs.build(settings, *backbones(preset), preset.tokenizer)
+    heads, weights, found = started.reader(points), start.maps(points), []
     for seed in options.heads:
-        start.assign(heads.weights, begun)
-        preset_text.fit(heads, started.train, None, seed, **schedule)
-        found.append([weight.numpy() for weight in heads.weights])
+        start.begin(points, preset)
+        preset_text.fit(heads, started.train, None, seed, **preset_text.AGAIN)
+        found.append([weight.numpy() for weight in weights])
         print(f"seed {seed}:", start.recalls(heads, started.validation), flush=True)
-    start.assign(heads.weights, [np.mean(one, axis=0) for one in zip(*found, strict=True)])
+    for weight, *values in zip(weights, *found, strict=True):
+        weight.assign(np.mean(values, axis=0))
     print("mean:", start.recalls(heads, started.validation), flush=True)
-    start.begin(points, above)
-    pictures.trainable = False
     for tower in (points.image_encoder, points.caption_encoder):
         tower.get_layer("dropout").rate = 0.0  # a variance is of the point that is asked for
     return points

@@ -14,7 +14,6 @@ from zoo.encoders import (
     resnext,
     side_by_side,
     stage_layers,
-    stem_and_tail,
 )
 from zoo.encoders.convolutional import load_torchvision_weights
 from zoo.encoders.efficientnet_lite import STAGES
@@ -342,23 +341,6 @@ def test_networks_side_by_side_see_the_same_pictures():
     assert len(both.trainable_variables) == len(networks[0].trainable_variables)
     with pytest.raises(ValueError, match=r"`backbones` must take images of one size"):
         side_by_side(networks[0], mean_and_max(convolutional("tiny", 64)))
-
-
-def test_a_tail_over_stored_maps_gives_the_whole_networks_vector():
-    starts = {"mobilenet_v2": "block_15_add", "efficientnet_lite2": "block18_add"}
-    inner = (("block_13_expand_relu", "block_16_expand_relu"), stage_layers()[-3:])
-    networks = [convolutional(name, 64, trainable=False) for name in starts]
-    whole = side_by_side(*map(mean_and_max, networks, inner))
-    pictures = np.random.default_rng(0).uniform(0, 255, (2, 64, 64, 3)).astype("float32")
-    stem, tail = stem_and_tail(whole, starts)
-    stored = np.asarray(stem(pictures))
-    assert stored.shape == (2, 4 * 160 + 2 * 576 + 4 * 208 + 2 * 720)
-    np.testing.assert_allclose(np.asarray(tail(stored)), np.asarray(whole(pictures)), atol=1e-5)
-    # Two blocks of three convolutions and the head of the one, one block and the head of the other.
-    assert [weight.ndim for weight in tail.trainable_weights] == [4] * (4 + 7)
-    for weight in tail.trainable_weights:
-        weight.assign(0.5 * weight)
-    np.testing.assert_allclose(np.asarray(tail(stored)), np.asarray(whole(pictures)), atol=1e-5)
 
 
 def test_published_weights_give_the_published_logits(shared_data):

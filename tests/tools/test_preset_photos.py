@@ -88,9 +88,7 @@ def test_maps_of_several_seeds_are_averaged_from_one_start(monkeypatch, tmp_path
     monkeypatch.setattr(preset_vectors, "of_vectors", lambda *_: started)
     monkeypatch.setattr(preset_vectors.preset_text, "fit", trained)
     monkeypatch.setattr(start, "recalls", lambda *_: {})
-    options = SimpleNamespace(
-        text_weights="photos_pfe", heads=[1, 2, 6], text=False, pictures=False
-    )
+    options = SimpleNamespace(text_weights="photos_pfe", heads=[1, 2, 6], text=False)
     found = preset_vectors.averaged(settings, None, options)
     for weight, was in zip(start.maps(found), start.maps(preset), strict=True):
         np.testing.assert_allclose(weight, was + 3.0, rtol=1e-6)

@@ -23,7 +23,6 @@ from zoo.encoders.stored_features import (
     mean_and_max,
     regions,
     side_by_side,
-    stem_and_tail,
     vectors,
 )
 from zoo.encoders.words import bert, gru
@@ -53,7 +52,6 @@ __all__ = [
     "sentences",
     "side_by_side",
     "stage_layers",
-    "stem_and_tail",
     "vector_encoder",
     "vectors",
     "with_attention",

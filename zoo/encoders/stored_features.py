@@ -1,8 +1,7 @@
 """What an image encoder starts from: a network, stored features, a head without its backbone."""
 
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import keras
@@ -241,7 +240,9 @@ def mean_and_max(backbone: keras.Model, layers: Sequence[str] = ()) -> keras.Mod
     inner = keras.Model(network.input, maps, name=network.name)
     images = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="images")
     found = inner(backbone.get_layer("preprocessing")(images))
-    model = keras.Model(images, ops.concatenate(_pooled(found), axis=-1), name="backbone")
+    found = found if isinstance(found, (list, tuple)) else [found]
+    pooled = [part for one in found for part in (ops.mean(one, (1, 2)), ops.max(one, (1, 2)))]
+    model = keras.Model(images, ops.concatenate(pooled, axis=-1), name="backbone")
     model.trainable = backbone.trainable
     return model
 
@@ -275,67 +276,3 @@ def side_by_side(*backbones: keras.Model) -> keras.Model:
     model = keras.Model(images, ops.concatenate(vectors, axis=-1), name="backbone")
     model.trainable = any(backbone.trainable for backbone in backbones)
     return model
-
-
-def stem_and_tail(
-    backbone: keras.Model, starts: Mapping[str, str]
-) -> tuple[keras.Model, keras.Model]:
-    """Cuts the networks of `side_by_side` in two, so that their last blocks train on stored maps.
-
-    ```python
-    model = zoo.from_preset("photos_pfe")
-    backbone = model.image_encoder.get_layer("backbone")
-    starts = {"mobilenet_v2": "block_15_add", "efficientnet_lite2": "block18_add"}
-    stem, tail = zoo.encoders.stem_and_tail(backbone, starts)
-    ```
-
-    Args:
-        backbone: what `side_by_side` returns, of networks of `mean_and_max`.
-        starts: the layer of each network, by the network's name, whose map is stored. All that
-            comes after it reads nothing before it.
-
-    Returns:
-        `stem` from images to a vector `(batch, stored)`: maps, and what is pooled before them;
-        `tail` from this to the vector of `backbone`. Both are named `"backbone"` and have its
-        layers; in the tail all are trainable but BatchNorms, which keep their statistics.
-    """
-    cuts = [_cut(part, starts) for part in backbone.layers if isinstance(part, keras.Model)]
-    images = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="images")
-    stem = keras.Model(
-        images, ops.concatenate([part(images) for part, _ in cuts], axis=-1), name="backbone"
-    )
-    stored, at, vectors = keras.Input(stem.output_shape[1:], name="stored"), 0, []
-    for part, tail in cuts:
-        shape, until = tail.input_shape[1:], at + part.output_shape[-1]
-        pooled = at + math.prod(shape)
-        found = tail(ops.reshape(stored[:, at:pooled], (-1, *shape)))
-        vectors += [stored[:, pooled:until], *_pooled(found)]
-        at = until
-    return stem, keras.Model(stored, ops.concatenate(vectors, axis=-1), name="backbone")
-
-
-def _cut(part, starts):
-    """The stem and the tail of one of the networks of `side_by_side`."""
-    network = next(layer for layer in part.layers if isinstance(layer, keras.Model))
-    start = network.get_layer(starts[network.name])
-    later = network.layers[network.layers.index(start) + 1 :]
-    is_late = [one._keras_history.operation in later for one in network.outputs]
-    early, late = (
-        [one for one, after in zip(network.outputs, is_late, strict=True) if after == wanted]
-        for wanted in (False, True)
-    )
-    images = keras.Input(part.input_shape[1:], dtype=part.input.dtype)
-    read = keras.Model(network.input, [start.output, *early])
-    kept, *found = read(part.get_layer("preprocessing")(images))
-    vectors = [ops.reshape(kept, (-1, math.prod(kept.shape[1:]))), *_pooled(found)]
-    stem = keras.Model(images, ops.concatenate(vectors, axis=-1), name=f"{part.name}_stem")
-    tail = keras.Model(start.output, late, name=f"{part.name}_tail")
-    for layer in later:
-        layer.trainable = not isinstance(layer, layers.BatchNormalization)
-    return stem, tail
-
-
-def _pooled(maps):
-    """Mean and maximum of each map, one after the other."""
-    maps = maps if isinstance(maps, (list, tuple)) else [maps]
-    return [part for one in maps for part in (ops.mean(one, (1, 2)), ops.max(one, (1, 2)))]
