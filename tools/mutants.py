@@ -20,6 +20,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,13 +59,14 @@ def main(argv=None):
         queue = context.SimpleQueue()
         for number in range(options.jobs):
             queue.put(str(copy_of_tree(Path(folder) / str(number))))
-        with context.Pool(options.jobs, _begin, [queue]) as pool:
+        # Its processes are no daemons, which may start none: tests do.
+        with ProcessPoolExecutor(options.jobs, context, _begin, [queue]) as pool:
             tests = sorted({test for mutant in mutants for test in mutant.tests})
             parts = [tests[number :: options.jobs] for number in range(options.jobs)]
-            broken = [one for found in pool.imap(_baseline, filter(None, parts)) for one in found]
+            broken = [one for found in pool.map(_baseline, filter(None, parts)) for one in found]
             for test in broken:
                 print(f"fails without an error: {test}", flush=True)
-            tried_all = zip(mutants, pool.imap(_planted, mutants), strict=True)
+            tried_all = zip(mutants, pool.map(_planted, mutants), strict=True)
             for place, (mutant, (code, tests, seconds)) in enumerate(tried_all, start=1):
                 by = tests[0] if tests else "an error on import, or endless"
                 change = f"{mutant.file}: {_short(mutant.old)} → {_short(mutant.new)}"
@@ -191,7 +193,6 @@ def _in_child(tree, tests, writing, times, more):
     import pytest
 
     resource.setrlimit(resource.RLIMIT_CPU, (times * SECONDS,) * 2)
-    multiprocessing.current_process()._config["daemon"] = False  # tests start processes
     os.chdir(tree)
     sys.path[:] = [str(tree), *(path for path in sys.path if Path(path or ".") != ROOT)]
     silent = os.open(os.devnull, os.O_WRONLY)
