@@ -45,12 +45,6 @@ def test_tiny_is_the_official_model(tiny):
     check(model, size, outputs)
 
 
-@pytest.mark.very_slow
-def test_b_16_is_the_official_model(tmp_path):
-    folder, size, outputs = folder_of("pcmepp_vit_b_16", tmp_path)
-    check(zoo.from_checkpoint(folder), size, outputs)
-
-
 def test_similarity_is_the_logit_of_the_paper(tiny):
     model, _, size, outputs = tiny
     images = model.encode_images(released.pixels(size))
@@ -122,9 +116,12 @@ def test_tiny_prolip_is_the_official_model(tiny_prolip):
 
 
 @pytest.mark.very_slow
-def test_prolip_b_16_is_the_official_model(tmp_path):
-    folder, size, outputs = folder_of("prolip_vit_b_16", tmp_path)
-    check_prolip(zoo.from_checkpoint(folder), size, outputs)
+@pytest.mark.parametrize(
+    ("name", "checked"), [("pcmepp_vit_b_16", check), ("prolip_vit_b_16", check_prolip)]
+)
+def test_b_16_is_the_official_model(name, checked, tmp_path):
+    folder, size, outputs = folder_of(name, tmp_path)
+    checked(zoo.from_checkpoint(folder), size, outputs)
 
 
 @pytest.mark.very_slow

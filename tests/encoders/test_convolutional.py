@@ -168,6 +168,15 @@ def resnext_arrays(seed=0):
     return arrays.float32()
 
 
+def normalized(arrays, x, name, epsilon):
+    """A BatchNorm in inference, channels first, in float64."""
+    weight, bias, mean, variance = (
+        arrays[f"{name}.{part}"].astype(np.float64)[:, None, None]
+        for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    return (x - mean) / np.sqrt(variance + epsilon) * weight + bias
+
+
 def resnext_features(arrays, images):
     """torchvision's `ResNet._forward_impl` up to `layer4`, channels first, in float64."""
 
@@ -181,11 +190,7 @@ def resnext_features(arrays, images):
         return np.concatenate([np.einsum("nihwab,oiab->nohw", w, k) for w, k in parts], axis=1)
 
     def normalization(x, name):
-        weight, bias, mean, variance = (
-            arrays[f"{name}.{part}"].astype(np.float64)[:, None, None]
-            for part in ("weight", "bias", "running_mean", "running_var")
-        )
-        return (x - mean) / np.sqrt(variance + 1e-5) * weight + bias
+        return normalized(arrays, x, name, epsilon=1e-5)
 
     def relu(x):
         return np.maximum(x, 0)
@@ -284,11 +289,7 @@ def lite_features(arrays, x):
         return np.einsum(equation, windows(x, kernel.shape[-1], stride), kernel, optimize=True)
 
     def normalization(x, name):
-        weight, bias, mean, variance = (
-            arrays[f"{name}.{part}"].astype(np.float64)[:, None, None]
-            for part in ("weight", "bias", "running_mean", "running_var")
-        )
-        return (x - mean) / np.sqrt(variance + 1e-3) * weight + bias
+        return normalized(arrays, x, name, epsilon=1e-3)
 
     def rectified(x):
         return np.clip(x, 0, 6)
