@@ -27,7 +27,7 @@ from zoo.data.records import Records, joined
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features, Pictures
 from zoo.errors import InputError
-from zoo.files.atomic import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.models.run_folder import RunFolder
 from zoo.training.settings import (
     CUB_CAPTIONS,

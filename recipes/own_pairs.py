@@ -48,7 +48,7 @@ from zoo.data.records.features import cached, caption_vectors
 from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.errors import InputError
-from zoo.files.atomic import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.files.images import RESIZES
 from zoo.models import Tower
 from zoo.models.points import frozen_points

@@ -8,7 +8,8 @@ from zoo import data
 from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import data_of
-from zoo.files.atomic import atomic, cache_folder, write_text
+from zoo.files.atomic import atomic, write_text
+from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object, write_json
 from zoo.files.written import Written
 from zoo.models import Tower

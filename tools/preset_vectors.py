@@ -14,7 +14,7 @@ from zoo import training
 from zoo.data.pipeline.augmentation import Views
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features
-from zoo.files.atomic import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.models.presets import from_preset
 
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
@@ -87,8 +87,7 @@ def averaged(settings, data, options):
         preset_text.fit(heads, started.train, None, seed, **preset_text.AGAIN)
         found.append([weight.numpy() for weight in weights])
         print(f"seed {seed}:", start.recalls(heads, started.validation), flush=True)
-    for weight, *values in zip(weights, *found, strict=True):
-        weight.assign(np.mean(values, axis=0))
+    start.assign(weights, [np.mean(values, axis=0) for values in zip(*found, strict=True)])
     print("mean:", start.recalls(heads, started.validation), flush=True)
     for tower in (points.image_encoder, points.caption_encoder):
         tower.get_layer("dropout").rate = 0.0  # a variance is of the point that is asked for

@@ -19,7 +19,7 @@ from zoo.data.text.prompts import spoken
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
 from zoo.errors import InputError
-from zoo.files.atomic import cache_folder
+from zoo.files.environment import cache_folder
 
 VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
 SPLITS = ("train", "validation", "test")

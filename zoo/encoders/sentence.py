@@ -9,7 +9,7 @@ from keras import ops
 
 from zoo.encoders.words import PADDING, activate_exactly, network_of_folder
 from zoo.errors import InputError
-from zoo.files.atomic import cache_folder
+from zoo.files.environment import cache_folder
 from zoo.files.json_files import read_object
 from zoo.layers.compat import all_layers
 from zoo.layers.pooling import MeanPooling

@@ -2,7 +2,8 @@
 
 from zoo.errors import lookup
 from zoo.files.array_files import open_memmap
-from zoo.files.atomic import atomic, cache_folder, locked, remove_leftovers, write_text
+from zoo.files.atomic import atomic, locked, remove_leftovers, write_text
+from zoo.files.environment import cache_folder
 
 __all__ = [
     "atomic",

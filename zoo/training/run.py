@@ -16,7 +16,8 @@ from zoo.data.records.records import write_skipped
 from zoo.data.records.sources import Features
 from zoo.errors import InputError
 from zoo.evaluation.printing import show_results
-from zoo.files.atomic import cache_folder, locked
+from zoo.files.atomic import locked
+from zoo.files.environment import cache_folder
 from zoo.models.run_folder import RunFolder
 from zoo.training.checks import check_rankings, one_line
 from zoo.training.execution import Execution, on_one_device
