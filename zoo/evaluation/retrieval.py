@@ -203,7 +203,7 @@ def measure(
     results["split"] = records.summary()
     if records.semantics is not None or annotations_dir is not None or split.truth is not None:
         found = {
-            name: measure_pairs(encoded.pairs(one).kept(), split, annotations_dir, instances)
+            name: measure_pairs(encoded.kept_pairs(one), split, annotations_dir, instances)
             for name, one in rankings(model, ("own", *similarities)).items()
         }
         results |= found.pop(name_of(model.similarity))
