@@ -2,12 +2,12 @@
 
 from zoo import evaluation, metrics, models
 from zoo.confidence.probes import contents_hash
+from zoo.encoders.point_towers import HEAD
 from zoo.errors import InputError
 
 import numpy as np
 
 PRESET = "photos_pfe"
-HEADS = ("unit_variance_of_features", "embedding")  # what a tower learns over a frozen network
 VARIANCES = ("variance_map", "covariance")
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the maps learnt here, the rest is the preset's
 
@@ -89,7 +89,7 @@ def recalls(heads, split):
     return {name: value for name, value in found.items() if "recall" in name}
 
 
-def maps(model, names=HEADS):
+def maps(model, names=HEAD):
     """The weights of both towers' heads, or of other layers."""
     towers = model.image_encoder, model.caption_encoder
     return [weight for t in towers for name in names for weight in t.get_layer(name).weights]

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from zoo import encoders, training
 from zoo.data.text.captions import token_ids
+from zoo.encoders.point_towers import HEAD
 
 BLOCKS, DROPOUT = 3, 0.1
 HEADS, TEXT = {"epochs": 10, "rate": 1e-3}, {"epochs": 4, "rate": 3e-4}
@@ -38,7 +39,7 @@ def with_blocks(model, train, seed):
     new = encoders.vector_encoder(thawed, dim, rate, seed, side="captions")
     _take_head(new, old)
     # Batches of one length have other statistics than all captions.
-    new.get_layer("unit_variance_of_features").trainable = False
+    new.get_layer(HEAD[0]).trainable = False
     ids = token_ids(model.tokenizer, train.records.captions)
     fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
     frozen = encoders.with_trainable_blocks(thawed, 0)
@@ -49,13 +50,13 @@ def with_blocks(model, train, seed):
 
 def _take_head(tower, other):
     """Sets what a tower learns over its network to another's."""
-    for name in ("unit_variance_of_features", "embedding"):
+    for name in HEAD:
         tower.get_layer(name).set_weights(other.get_layer(name).get_weights())
 
 
 def fit(heads, train, ids, seed, epochs, rate):
-    """Fits heads, and the blocks below them at a smaller rate, to stored vectors of pictures and of
-    captions, or of these to `ids`."""
+    """Fits heads to stored vectors; with `ids`, also the blocks of text that read these, at a
+    smaller rate."""
     records, rng = train.records, np.random.default_rng(seed)
     steps = records.num_captions // BATCH
     rising = int(WARM_UP * epochs * steps)

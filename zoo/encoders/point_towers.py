@@ -67,6 +67,9 @@ def sentence_caption_encoder(backbone: keras.Model, dim: int | None = None) -> k
     return _points(ids, sentence, "caption_encoder")
 
 
+HEAD = ("unit_variance_of_features", "embedding")  # the layers that `vector_encoder` trains
+
+
 def vector_encoder(
     backbone: keras.Model, dim: int, drop_rate: float = 0.0, seed: int = 0, side: str = "images"
 ) -> keras.Model:
@@ -94,10 +97,10 @@ def vector_encoder(
     vector = vector["pooled"] if isinstance(vector, dict) else vector
     # Of frozen features: batches of any training have the same statistics, which settle at once.
     vector = keras.layers.BatchNormalization(
-        center=False, scale=False, momentum=0.9, dtype="float32", name="unit_variance_of_features"
+        center=False, scale=False, momentum=0.9, dtype="float32", name=HEAD[0]
     )(vector)
     vector = keras.layers.Dropout(drop_rate, seed=seed, name="dropout")(vector)
-    point = keras.layers.Dense(dim, name="embedding")(vector)
+    point = keras.layers.Dense(dim, name=HEAD[1])(vector)
     return _points(inputs, point, f"{side[:-1]}_encoder")
 
 
