@@ -83,6 +83,15 @@ def test_a_partial_set_goes_on_and_says_so(toy_copy, capsys):
     assert sum(records.num_images for records in everything) == 54
 
 
+def test_a_name_that_is_too_long_is_a_missing_photo(toy_copy):
+    listed = toy_copy / "images.txt"
+    name = listed.read_text().split()[1]
+    listed.write_text(listed.read_text().replace(name, f"{name}{'x' * 300}"))
+    everything = [_load(toy_copy, split) for split in ("trainval", "test", "seen_test")]
+    (skipped,) = [item for records in everything for item in records.skipped]
+    assert skipped.kind == "missing photos"
+
+
 # What ../shared/data holds: 94 of the 150 and 33 of the 50 classes.
 REAL = {"trainval": (4408, 94, 56, 16), "test": (1967, 33, 17, 12), "seen_test": (1081, 94, 56, 7)}
 

@@ -111,7 +111,8 @@ def _read_images(root, class_names, problems):
 def _readable(root, class_names, images, in_split, chosen, problems):
     """The numbers of the split's photos that are there and whole; a class may be absent."""
     paths = {n: root / "images" / name for n, (name, label) in images.items() if label in chosen}
-    there = {number for number, path in paths.items() if path.is_file()}
+    # `Path.is_file` raises where a name is too long.
+    there = {number for number, path in paths.items() if os.path.isfile(path)}
     for label in sorted(chosen - {images[number][1] for number in there}):
         problems.missing("missing classes", class_names[label])
     own = sorted(filter(in_split, paths))
