@@ -86,6 +86,15 @@ def test_joined_probes_are_kept_whole(worlds, tmp_path):
     assert some.general.sum() == 10
 
 
+def test_probes_of_classes_are_not_joined(worlds):
+    own, rows = worlds[2], np.arange(20)
+    some = own.take(rows, rows)
+    classes = Probes.of(some.images, some.captions, rows // 2, rows // 2, rows)
+    for first, second in ((some, classes), (classes, some)):
+        with pytest.raises(ValueError, match="of classes are not joined"):
+            first.beside(second)
+
+
 def test_what_general_photos_say_is_lowered_as_trials_have_shown(worlds):
     index, general, _ = worlds
     plain = dataclasses.replace(general, general=None).calibrate(index)
