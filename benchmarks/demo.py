@@ -22,7 +22,7 @@ import zoo
 from benchmarks.question import environment, high_water
 from benchmarks.report import Report
 from benchmarks.serve import CODE, cpu_seconds
-from halo_zoo.search import main as search
+from halo_search.cli.search import main as search
 
 IMAGES, QUERIES, USERS, QUERIES_EACH, SEED = 10_000, 100, 20, 25, 0
 TARGET, UP = 0.3, 20  # seconds: of 95 % of the queries, and until the page is there

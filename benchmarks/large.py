@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.report import Report
 from benchmarks.timing import peak_bytes
-from zoo.search.scoring import Portable
+from halo_search.index.similarities import Portable
 
 SEED, K, QUESTIONS, CLUSTERS, UNDERLYING = 0, 10, 200, 1000, 32
 SIZES = ((200_000, 256), (2_000_000, 128), (10_000_000, 128))
@@ -62,9 +62,9 @@ def _step(*arguments):
 
 def _killed(folder, items, dim):
     """Kills a process while it adds, at several moments; what was saved must be there."""
-    from zoo.search.lance import LanceIndex
+    from halo_search.index.lance import LanceIndex
 
-    before = LanceIndex.load(folder / "index", Portable)
+    before = LanceIndex.load(folder / "index")
     asked = _questions(dim)
     expected, lost = before.search(asked, K)[1], 0
     for seconds in (0.1, 0.3, 0.6, 1.0):
@@ -74,18 +74,18 @@ def _killed(folder, items, dim):
             child.stdout.readline()  # it begins to add
             time.sleep(seconds)
             child.send_signal(signal.SIGKILL)
-        after = LanceIndex.load(folder / "index", Portable)
+        after = LanceIndex.load(folder / "index")
         lost += len(after) != items or not np.array_equal(after.search(asked, K)[1], expected)
     after.add(_part(0, 500, dim))
     after.save(folder / "index")
     return {
         "kills": 4,
-        "lost": lost + (len(LanceIndex.load(folder / "index", Portable)) != items + 500),
+        "lost": lost + (len(LanceIndex.load(folder / "index")) != items + 500),
     }
 
 
 def build(folder, items, dim):
-    from zoo.search.lance import LanceIndex
+    from halo_search.index.lance import LanceIndex
 
     began, cpu = time.monotonic(), time.process_time()
     parts = (_part(number, PART, dim) for number in range(items // PART))
@@ -100,11 +100,11 @@ def build(folder, items, dim):
 
 
 def ask(folder, items, dim):
-    from zoo.search.lance import LanceIndex
+    from halo_search.index.lance import LanceIndex
 
     asked = _questions(dim)
     cpu = time.process_time()
-    index = LanceIndex.load(folder / "index", Portable)
+    index = LanceIndex.load(folder / "index")
     index.search(_some(asked, 0, 1), K)
     found = {"open_cpu_s": time.process_time() - cpu, "open_MiB": 1024 * _peak()}
     cpu, ids = time.process_time(), []
@@ -122,9 +122,9 @@ def ask(folder, items, dim):
 
 
 def add(folder, items, dim):
-    from zoo.search.lance import LanceIndex
+    from halo_search.index.lance import LanceIndex
 
-    index = LanceIndex.load(folder / "index", Portable)
+    index = LanceIndex.load(folder / "index")
     print("begins", flush=True)
     for number in range(100):
         index.add(_part(number, PART, dim))

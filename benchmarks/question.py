@@ -21,7 +21,7 @@ import numpy as np
 import zoo
 from benchmarks.report import Report
 from benchmarks.serve import CODE, ask, cpu_seconds, served
-from halo_zoo.search import main as search
+from halo_search.cli.search import main as search
 
 MODEL, REPEATS, SEED = "photos_pfe", 3, 0
 QUESTION = "a dog on a beach"
@@ -31,7 +31,7 @@ SERVER = """
 import os, pathlib, time
 
 os.environ["HALO_LAZY"] = "1"
-from zoo.retriever.stored_towers import StoredTower
+from halo_search.towers.stored_towers import StoredTower
 
 forward, seconds, file = StoredTower.of_texts, [], pathlib.Path({file!r})
 
@@ -47,9 +47,9 @@ def timed(tower, texts):
 
 StoredTower.of_texts = timed
 
-import halo_zoo
+import halo_search.cli.main
 
-halo_zoo.main()
+halo_search.cli.main.main()
 """
 
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import timing
-from zoo.files.atomic import write_text
-from zoo.files.written import Written
+from halo_search.files.atomic import write_text
+from halo_search.files.written import Written
 
 
 @dataclasses.dataclass

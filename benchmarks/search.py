@@ -1,4 +1,4 @@
-"""What `zoo.search` costs beside plain FAISS, beside the matrix product, and on sets.
+"""What `halo_search.index` costs beside plain FAISS, beside the matrix product, and on sets.
 
 `python -m benchmarks search`. The candidates take turns on one thread each, and rates are per
 second of CPU.
@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.report import Report
 from benchmarks.timing import compare
+from halo_search.index import SPACES, Index
 from zoo import similarities
-from zoo.search import SPACES, Index
 
 SEED = 0
 SPREAD = 0.5  # standard deviation of log Σσ²

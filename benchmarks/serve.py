@@ -23,7 +23,7 @@ import zoo
 from benchmarks.report import Report
 
 CLIENTS, QUESTIONS_EACH, SEED = 20, 50, 0
-CODE = "import halo_zoo; halo_zoo.main()"  # the command, in a process of its own
+CODE = "from halo_search.cli.main import main; main()"  # in a process of its own
 SUBJECTS = "a dog", "two children", "a man in a red shirt", "a bus", "a cat", "an old woman"
 PLACES = "on the beach", "in the snow", "by a window", "in a kitchen", "near a river", "at night"
 

@@ -22,9 +22,10 @@ import tempfile
 import threading
 from pathlib import Path
 
+from halo_search.cli.bounds import TOKEN, check_model, check_path
+
+from halo_search.errors import InputError, require
 from zoo.cli import OneLineParser, program, run
-from zoo.cli.bounds import TOKEN, check_model, check_path
-from zoo.errors import InputError, require
 
 _TOLD = 128 + signal.SIGTERM  # the exit code of who was told to end
 

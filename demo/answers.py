@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD, leading
+from halo_search.confidence.judge import ABSENT, NOT_UNDERSTOOD, leading
 
 ERROR = 0.1  # of the list that is long enough
 FEW, MANY = 0.9, 0.1  # probabilities of fitting, the ends of the list of all that fits
@@ -52,8 +52,9 @@ class Answer(TypedDict):
     """What the gallery says to a query.
 
     `verdict`, `probability` that the first result fits, `reason`, `wanted`, `number` and `fitting`
-    are those of `zoo.retriever.Answer`; `first_k` is how many results hold the one wanted item 9
-    times in 10, where a question wants one. Of a refused question only `probability` is told.
+    are those of `halo_search.retriever.Answer`; `first_k` is how many results hold the one wanted
+    item 9 times in 10, where a question wants one. Of a refused question only `probability` is
+    told.
     """
 
     verdict: str

@@ -7,7 +7,7 @@ from demo.cards import escape
 from demo.events import gr, in_sentences, uploaded_image
 from demo.gallery import GONE
 from demo.limits import RefusedError
-from zoo.files.decoding import check_images
+from halo_search.files.decoding import check_images
 
 _SAMPLES = 6
 _PRESSES = """

@@ -10,18 +10,18 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+from halo_search.cli.bounds import RANKING
 from PIL import Image
 
 from demo.limits import RefusedError
 from demo.reference import Reference
-from zoo.cli.bounds import RANKING
-from zoo.confidence.scores import DEPTH
-from zoo.confidence.words import unknown_words
+from halo_search.confidence.scores import DEPTH
+from halo_search.confidence.words import unknown_words
+from halo_search.files.decoding import decoded, opened
+from halo_search.index import Index, scoring
+from halo_search.retriever import Retriever
+from halo_search.retriever.parts import bank_of
 from zoo.embeddings import kind
-from zoo.files.decoding import decoded, opened
-from zoo.retriever import Retriever
-from zoo.retriever.parts import bank_of
-from zoo.search import Index, scoring
 
 SIDES = ("images", "captions")
 OTHER = {"images": "captions", "captions": "images"}
@@ -231,7 +231,7 @@ class Gallery:
         return ids if self.ids is None else np.searchsorted(self.ids, ids)
 
     def judge(self, asked, queries, texts=None, name=None, k=DEPTH, among=None):
-        """A `zoo.retriever.Judgement` of each question.
+        """A `halo_search.retriever.Judgement` of each question.
 
         Args:
             asked, name: as of `retriever`.

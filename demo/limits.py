@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.errors import InputError
-from zoo.retriever.sent_pictures import Decoders
+from halo_search.errors import InputError
+from halo_search.server.sent_pictures import Decoders
 
 MAX_BYTES = 10 * 2**20
 MAX_CHARACTERS = 400

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from demo.reference import OF_SIGMA, number
+from halo_search.embeddings.arrays import ellipse_axes, principal_plane
 from zoo.embeddings import kind
-from zoo.embeddings.arrays import ellipse_axes, principal_plane
 
 # The report's colours but for black, and a blue that can be told from dark ground too.
 COLORS = ("#2A86C8", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")

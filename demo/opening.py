@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.confidence.judge import ABSENT, LIKELY, UNSURE, leading
-from zoo.retriever.questions import as_asked
+from halo_search.confidence.judge import ABSENT, LIKELY, UNSURE, leading
+from halo_search.retriever.questions import as_asked
 
 NONSENSE = "wibble frobnicated zorp with quux"
 # Of photos alone nobody knows what they show: everyday questions, which are all asked.

@@ -7,7 +7,7 @@ from demo import cards, limits, verdict_card
 from demo.events import PICTURES, gr, in_sentences, said_on_the_page, uploaded_files
 from demo.gallery import Gallery
 from demo.service import Service
-from zoo.embeddings.arrays import coordinates, joined
+from halo_search.embeddings.arrays import coordinates, joined
 
 _AT_ONCE = 16  # photos between two steps of the bar
 _EMPTY = "Upload some photos first."

@@ -16,7 +16,7 @@ from demo import (
 from demo.events import gr, guard_uploads
 from demo.limits import MAX_BYTES, MAX_RESULTS
 from demo.service import Service
-from zoo.retriever.limits import MAX_CONNECTIONS, BoundedBody, Token, hosts_of
+from halo_search.server.limits import MAX_CONNECTIONS, BoundedBody, Token, hosts_of
 
 _HERE = Path(__file__).parent
 _SESSIONS = 500  # visitors whose state is kept: 0.2 MB each, and their photos; Gradio's 10,000

@@ -5,7 +5,7 @@ from typing import TypedDict
 
 from demo import answers, limits
 from demo.answers import Answer, Everything
-from zoo.confidence.judge import FIT
+from halo_search.confidence.judge import FIT
 
 _MOST = 10 * limits.MAX_RESULTS  # of a list of all that fits
 

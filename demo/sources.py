@@ -8,19 +8,20 @@ from pathlib import Path
 import zoo
 from demo.gallery import Gallery
 from demo.stored_captions import labels_of
-from zoo import collection, evaluation
+from halo_search import collection
+from halo_search.errors import InputError
+from halo_search.files import cache_folder
+from halo_search.files.decoding import check_images
+from halo_search.files.folders import counted
+from halo_search.photos import packaged_vectors
+from halo_search.retriever import Retriever
+from zoo import evaluation
 from zoo.data import batches, datasets, packaged_photos, photo_credits, toy_birds
-from zoo.data.loaders.packaged_photos import packaged_vectors
 from zoo.data.text.prompts import spoken
 from zoo.data.toy.birds import MANIFEST
-from zoo.errors import InputError
-from zoo.files import cache_folder
-from zoo.files.decoding import check_images
-from zoo.files.folders import counted
-from zoo.models.presets import shown_pictures
 from zoo.models.run_folder import RunFolder
 from zoo.models.tower import SIDES, weights_sha256
-from zoo.retriever import Retriever
+from zoo.presets import shown_pictures
 
 PRESET = "photos_pfe"
 _BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird

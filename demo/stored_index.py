@@ -9,15 +9,15 @@ import numpy as np
 
 from demo.gallery import Gallery
 from demo.limits import RefusedError
-from zoo.collection import Collection
-from zoo.collection.parts import read_names
-from zoo.collection.sources import stamp_of
-from zoo.embeddings.arrays import take
-from zoo.errors import InputError
-from zoo.files.tables import SEPARATORS
-from zoo.files.text_files import existing_folder, safe_relative
-from zoo.retriever import Retriever
-from zoo.search import built
+from halo_search.collection import Collection
+from halo_search.collection.parts import read_names
+from halo_search.collection.sources import stamp_of
+from halo_search.embeddings.arrays import take
+from halo_search.errors import InputError
+from halo_search.files.tables import SEPARATORS
+from halo_search.files.text_files import existing_folder, safe_relative
+from halo_search.index import built
+from halo_search.retriever import Retriever
 
 _READS = {"images": "pictures", "captions": "texts"}
 _LOOKED_FOR = 100  # photos

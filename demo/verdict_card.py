@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from demo.answers import REFUSED
 from demo.cards import certainty, escape, numbers, results
-from zoo.confidence.judge import list_sentence
+from halo_search.confidence.judge import list_sentence
 
 PRESSES = (Path(__file__).parent / "answer.js").read_text(encoding="utf-8")  # of `gr.HTML`
 _WORDS = {

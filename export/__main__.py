@@ -3,9 +3,10 @@
 import argparse
 import importlib
 
+from halo_search.cli.bounds import check_model
+
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from zoo.cli import OneLineParser, program, run
-from zoo.cli.bounds import check_model
 
 
 def main(argv=None):

@@ -3,11 +3,11 @@
 from export.choices import ONNX, STORAGE
 from export.onnx_towers import export_onnx
 from export.saved_model import export_model
+from halo_search.errors import InputError
+from halo_search.files.json_files import read_json
 from zoo import evaluation, models
-from zoo.errors import InputError
-from zoo.files.json_files import read_json
-from zoo.models.presets import shown_pictures
 from zoo.models.run_folder import RunFolder
+from zoo.presets import shown_pictures
 
 
 def main(options):

@@ -2,8 +2,8 @@
 
 import importlib.metadata
 
+from halo_search.files.atomic import write_text
 from zoo import embeddings
-from zoo.files.atomic import write_text
 
 
 def describe(model, concrete, settings, errors):

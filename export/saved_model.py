@@ -12,8 +12,8 @@ from export.model_card import describe, write_card
 from export.serving_files import write_batching, write_server_files
 from export.signatures import Signatures
 from export.warmup import write_warmup
-from zoo.errors import InputError
-from zoo.files.atomic import atomic_folder, write_text
+from halo_search.errors import InputError
+from halo_search.files.atomic import atomic_folder, write_text
 
 TOLERANCE = 1e-4  # of float32; far above rounding, far below any mistake
 

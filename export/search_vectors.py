@@ -1,4 +1,5 @@
-"""The search spaces of `zoo.search` inside the graph, so that an index needs no Python of ours."""
+"""The search spaces of `halo_search.index` inside the graph, so that an index needs no Python of
+ours."""
 
 import tensorflow as tf
 
@@ -8,7 +9,7 @@ def search_vectors(embedding, space):
 
     Args:
         embedding: a dict of tensors, see `zoo.embeddings`.
-        space: a name of `zoo.search.SPACES`, where the proofs are.
+        space: a name of `halo_search.index.SPACES`, where the proofs are.
 
     Returns:
         A dict: `gallery` and `query`, float32 `(batch, dim')`, of sets `(batch, num_elements,

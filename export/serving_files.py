@@ -1,6 +1,6 @@
 """What TensorFlow Serving reads beside a SavedModel: its configurations and a compose file."""
 
-from zoo.files.atomic import write_text
+from halo_search.files.atomic import write_text
 
 NAME = "halo"
 MAX_BATCH = 32

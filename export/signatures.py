@@ -8,8 +8,8 @@ import tensorflow as tf
 from export import requests
 from export.search_vectors import search_vectors
 from export.stored_weights import StoredWeights
+from halo_search.errors import InputError
 from zoo import embeddings
-from zoo.errors import InputError
 from zoo.models.frozen import image_inputs
 
 

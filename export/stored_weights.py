@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from zoo.errors import InputError
+from halo_search.errors import InputError
 
 _SMALL = 1024  # biases and statistics of normalisation: little to win, much to lose
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from export import probes
 from export.serving_files import NAME
-from zoo.errors import require
+from halo_search.errors import require
 
 BATCHES = (1, 8)
 MATCH_OUTPUTS = ("similarity", "pairs")

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 import birds_systems
+from halo_search.errors import InputError
+from halo_search.files.environment import cache_folder
 from zoo import cli, encoders, models, plots, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
@@ -26,8 +28,6 @@ from zoo.data.pipeline.augmentation import Augmentation, Views
 from zoo.data.records import Records, joined
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features, Pictures
-from zoo.errors import InputError
-from zoo.files.environment import cache_folder
 from zoo.models.run_folder import RunFolder
 from zoo.training.settings import (
     CUB_CAPTIONS,

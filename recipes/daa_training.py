@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from halo_search.errors import InputError, require
 from pcme_cub import OnPictures
 from zoo import encoders, models, plots, similarities, training
 from zoo.cli import differs, setting
 from zoo.data import captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
-from zoo.errors import InputError, require
 from zoo.training.settings import check_weights
 
 

@@ -22,10 +22,10 @@ of the three.
 """
 
 from dive_settings import Settings
+from halo_search.errors import InputError
 from zoo import cli, encoders, evaluation, losses, models, plots, training
 from zoo.data import batches, captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import SizeAugmentation
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}

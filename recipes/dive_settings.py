@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from zoo import encoders, models, training
 from zoo.cli import differs, setting
 from zoo.data.pipeline.augmentation import RandomCrop
-from zoo.files.images import RESIZES
+from zoo.images.pictures import RESIZES
 from zoo.layers.slot_attention import NORMALIZE_OVER
 from zoo.losses.ranking import MINING
 from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights

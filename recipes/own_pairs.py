@@ -33,6 +33,8 @@ from typing import Literal
 
 import own_pairs_next
 import own_pairs_start
+from halo_search.errors import InputError
+from halo_search.files.environment import cache_folder
 from zoo import (
     cli,
     encoders,
@@ -47,9 +49,7 @@ from zoo.data import Stream, batches
 from zoo.data.records.features import cached, caption_vectors
 from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
-from zoo.errors import InputError
-from zoo.files.environment import cache_folder
-from zoo.files.images import RESIZES
+from zoo.images.pictures import RESIZES
 from zoo.models import Tower
 from zoo.models.points import frozen_points
 

@@ -1,9 +1,9 @@
 """The packaged preset as the start of a run on your own photos, and what it must not end below."""
 
+from halo_search.confidence.probes import contents_hash
+from halo_search.errors import InputError
 from zoo import evaluation, metrics, models
-from zoo.confidence.probes import contents_hash
 from zoo.encoders.point_towers import HEAD
-from zoo.errors import InputError
 
 import numpy as np
 

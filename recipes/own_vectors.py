@@ -24,10 +24,10 @@ from typing import ClassVar, Literal
 
 import own_vectors_files
 import own_vectors_methods
+from halo_search.files.vector_files import located
 from zoo import cli, plots, training
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches
-from zoo.files.vector_files import located
 
 import keras
 

@@ -4,16 +4,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+from halo_search.errors import InputError
+from halo_search.files.atomic import atomic, write_text
+from halo_search.files.environment import cache_folder
+from halo_search.files.json_files import read_object, write_json
+from halo_search.files.written import Written
 from zoo import data
-from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode
 from zoo.evaluation.runs import data_of
-from zoo.files.atomic import atomic, write_text
-from zoo.files.environment import cache_folder
-from zoo.files.json_files import read_object, write_json
-from zoo.files.written import Written
 from zoo.models import Tower
-from zoo.models.presets import from_preset
+from zoo.presets import from_preset
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """The methods of `own_vectors.py`: what becomes of two arrays of vectors."""
 
+from halo_search.errors import InputError
 from zoo import encoders, models, similarities
-from zoo.errors import InputError
 
 import numpy as np
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from zoo import encoders, training
 from zoo.cli import differs, setting
 from zoo.data.pipeline.augmentation import RandomCrop
-from zoo.files.images import RESIZES
+from zoo.images.pictures import RESIZES
 from zoo.training.settings import UNSAID, check_weights
 
 # "tiny" is the convolutional one; CLIP's is for tests.

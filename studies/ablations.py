@@ -21,12 +21,12 @@ from typing import Literal
 
 import numpy as np
 
+from halo_search.files.written import Written
 from studies import columns, seed_table
 from studies.seed_table import Column
 from studies.sweeps import SWEEPS
 from zoo import cli, plots
 from zoo.cli import setting
-from zoo.files.written import Written
 from zoo.plots.style import MARKERS, PALETTE, new_figure, styled
 
 SIDES = ("image → text", "text → image")

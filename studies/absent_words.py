@@ -13,15 +13,15 @@ import json
 
 import numpy as np
 
+from halo_search.confidence.judge import ABSENT, NOT_UNDERSTOOD
+from halo_search.confidence.words import stem
+from halo_search.embeddings.arrays import take
+from halo_search.retriever import Retriever
 from studies.people_data import Encoded, parser_of
 from zoo import evaluation
 from zoo.cli import run
-from zoo.confidence.judge import ABSENT, NOT_UNDERSTOOD
-from zoo.confidence.words import stem
-from zoo.embeddings.arrays import take
 from zoo.evaluation.phrases import held_stems, nouns_of
-from zoo.models.presets import from_preset
-from zoo.retriever import Retriever
+from zoo.presets import from_preset
 
 DRAWS, PHOTOS, MOST, COMMON = 3, 500, 150, 0.01
 

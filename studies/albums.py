@@ -12,12 +12,12 @@ import time
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
+from halo_search.embeddings.arrays import centres, take, unit
+from halo_search.retriever import Retriever
 from studies.judgments import Judgments
 from studies.people_data import Encoded, parser_of
 from zoo.cli import run
-from zoo.embeddings.arrays import centres, take, unit
 from zoo.evaluation.relevance import relevance, score_scale
-from zoo.retriever import Retriever
 
 CLUSTERS, SIZES = (4, 8), np.geomspace(50, 500, 12)
 

@@ -19,14 +19,14 @@ import numpy as np
 import tensorflow as tf
 
 import own_pairs
+from zoo.metrics.confidence import abstention_auc
+from halo_search.confidence.features import Logistic
+from halo_search.embeddings.arrays import unit
 from studies.judgments import Judgments
 from studies.statistics import mean_and_deviation
 from zoo import evaluation, models, training
 from zoo.cli import OneLineParser, run
-from zoo.confidence import abstention_auc
-from zoo.confidence.features import Logistic
 from zoo.data.datasets import SPLITS
-from zoo.embeddings.arrays import unit
 from zoo.metrics.statistics import spearman
 
 HEADS = {"PFE": {}, "PFE, Ambiguity": {"ambiguity_weight": 100.0}}  # of `zoo.models.pfe`

@@ -18,12 +18,12 @@ from pathlib import Path
 import faiss
 import numpy as np
 
+from halo_search.embeddings.arrays import total_variance
+from halo_search.files import write_text
+from halo_search.files.written import Written
 from studies import columns, opened, seed_table
 from zoo import cli, metrics, similarities
 from zoo.cli import setting
-from zoo.embeddings.arrays import total_variance
-from zoo.files import write_text
-from zoo.files.written import Written
 
 EXACT = {"Mean only": "squared_euclidean", "2-Wasserstein": "squared_wasserstein_2", "CSD": "csd"}
 

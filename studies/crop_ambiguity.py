@@ -27,14 +27,14 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
+from halo_search.errors import InputError
+from halo_search.files import cache_folder
 from studies import crop_triplets
 from studies.crop_figures import QUERIES, crop_figures, crop_sheet
 from zoo import cli, plots, training
 from zoo.cli import setting
 from zoo.data import toy_scenes, visual_genome
-from zoo.errors import InputError
-from zoo.files import cache_folder
-from zoo.files.images import read
+from zoo.images.pictures import read
 from zoo.models.run_folder import RunFolder
 
 

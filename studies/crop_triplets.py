@@ -14,7 +14,7 @@ from zoo.data.records import Records
 from zoo.data.toy import write_whole
 from zoo.data.toy.birds.attributes import choose, mention
 from zoo.data.toy.scenes.truth import read_truth
-from zoo.files import images
+from zoo.images import pictures as images
 
 _SHAKE = 0.04  # of a box's edges, relative to its size: nobody draws the same box twice
 

@@ -21,12 +21,12 @@ from typing import Literal
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files import write_text
+from halo_search.files.written import Written
 from zoo import cli, evaluation, plots, training
 from zoo.cli import setting
 from zoo.data.records.semantics import semantics
-from zoo.errors import InputError
-from zoo.files import write_text
-from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity, row_blocks
 from zoo.metrics.cider_factors import VARIANTS
 from zoo.metrics.semantic_precision import agreement, checked, row_pairs

@@ -10,13 +10,13 @@ seen. Ranks are those of today's answers, of which only labelled pairs count.
 
 import numpy as np
 
+from halo_search.confidence.fits import SHORT, Fits, read_by
+from halo_search.embeddings.arrays import take
 from studies.people_data import Encoded, labels_of, parser_of
 from studies.statistics import auroc
 from zoo import Tower, evaluation
 from zoo.cli import run
-from zoo.confidence.fits import SHORT, Fits, read_by
 from zoo.data import packaged_photos
-from zoo.embeddings.arrays import take
 from zoo.evaluation import fits as learning
 
 FOLDS = 8

@@ -13,22 +13,23 @@ from unittest import mock
 
 import numpy as np
 
+from halo_search.confidence import QueryScores
+from zoo.metrics.confidence import abstention_auc
+from halo_search.confidence import fits as fitting
+from halo_search.confidence.scores import agreement
+from halo_search.embeddings.arrays import take
+from halo_search.index import Index, scoring
+from halo_search.retriever import Retriever
 from studies import oracle
 from studies.judgments import Judgments
 from studies.people_data import MODEL, Encoded, parser_of
 from studies.statistics import auroc
 from zoo import Tower, evaluation
 from zoo.cli import run
-from zoo.confidence import QueryScores, abstention_auc
-from zoo.confidence import fits as fitting
-from zoo.confidence.scores import agreement
-from zoo.embeddings.arrays import take
 from zoo.evaluation import relevance as reading
 from zoo.evaluation.fits import TAKEN_OUT, learn_fits, with_fits
 from zoo.evaluation.relevance import score_scale
-from zoo.models.presets import from_preset
-from zoo.retriever import Retriever
-from zoo.search import Index, scoring
+from zoo.presets import from_preset
 
 RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))
 SHARES = (0.2, 0.3, 0.4)

@@ -25,18 +25,18 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from halo_search.confidence import Probes
+from halo_search.confidence.calibrate import calibrated_elsewhere
+from halo_search.confidence.judge import Asked, Judge
+from halo_search.confidence.probes import OWN
+from halo_search.embeddings.arrays import length, take, unit
+from halo_search.index import Index
 from studies.people_data import Encoded
 from zoo import evaluation, similarities
 from zoo.cli import OneLineParser, run
-from zoo.confidence import Probes
-from zoo.confidence.calibrate import calibrated_elsewhere
-from zoo.confidence.judge import Asked, Judge
-from zoo.confidence.probes import OWN
-from zoo.embeddings.arrays import length, take, unit
 from zoo.evaluation.fits import Captioned, learn_fits, scores_over
 from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
-from zoo.models.presets import from_preset
-from zoo.search import Index
+from zoo.presets import from_preset
 
 MODEL, SIZES, SIDES = "photos_points", (100, 250, 500, 900), {"t2i": "images", "i2t": "captions"}
 CONTENTS = 5  # principal directions of what photos show

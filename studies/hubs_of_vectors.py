@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from halo_search.index import Index
 from zoo.cli import OneLineParser, run
-from zoo.search import Index
 
 KS = (1, 5, 10)
 

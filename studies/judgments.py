@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.errors import InputError
+from halo_search.errors import InputError
 
 FILE = "judgments.csv"
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
+from halo_search.errors import InputError
 from zoo import evaluation
 from zoo.data.records.sources import Features
-from zoo.errors import InputError
 
 SMALL = 40  # images of --smoke
 

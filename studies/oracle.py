@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from halo_search.confidence.features import Logistic
+from halo_search.files.json_files import write_json
 from studies.judgments import Judgments
 from studies.people_data import Encoded
 from studies.statistics import auroc
 from zoo.cli import OneLineParser, run
-from zoo.confidence.features import Logistic
 from zoo.evaluation.relevance import COLUMNS, caption_features, score_scale
-from zoo.files.json_files import write_json
 
 NAMES = (*COLUMNS, "score")
 READS = {"captions": [0, 1, 2], "captions and score": [0, 1, 2, 3]}

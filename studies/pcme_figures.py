@@ -35,14 +35,14 @@ from typing import Literal
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files import write_text
+from halo_search.files.written import Written
 from studies import opened, pcme_drawing, set_algebra
 from studies import pcme_inputs as inputs
 from zoo import cli, metrics, plots, similarities
 from zoo.cli import setting
 from zoo.data import captions as texts
-from zoo.errors import InputError
-from zoo.files import write_text
-from zoo.files.written import Written
 from zoo.metrics.blocks import as_similarity
 from zoo.models.run_folder import RunFolder
 from zoo.plots.ellipses import items_of

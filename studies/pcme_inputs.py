@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from halo_search.errors import InputError
 from zoo.data import images
 from zoo.data.text.captions import drop_words, normalise, token_ids
 from zoo.embeddings import uncertainty
-from zoo.errors import InputError
-from zoo.files.seeding import step_seed
+from zoo.images.seeding import step_seed
 from zoo.metrics import bootstrap, spearman
 from zoo.metrics.statistics import nan_mean
 from zoo.plots import retrieval_sheets

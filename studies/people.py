@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import kendalltau, spearmanr
 
+from halo_search.errors import InputError
+from halo_search.files.atomic import write_text
 from studies.judgments import FILE, Grades, Judgments
 from zoo import evaluation, metrics
 from zoo.cli import OneLineParser, run
-from zoo.errors import InputError
-from zoo.files.atomic import write_text
 
 KNOWS = ("σ", "entropy", "best score")
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from halo_search.embeddings.arrays import take, unit
+from halo_search.retriever import Retriever
 from zoo.cli import OneLineParser
-from zoo.embeddings.arrays import take, unit
 from zoo.evaluation.fits import Captioned, Labelled, scores_over
 from zoo.evaluation.relevance import sentence_vectors
-from zoo.retriever import Retriever
 
 MODEL = "photos_pfe"
 

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files import write_text
+from halo_search.files.written import Written
 from studies import opened
 from zoo import cli, metrics, plots
 from zoo.cli import setting
-from zoo.errors import InputError
-from zoo.files import write_text
-from zoo.files.written import Written
 from zoo.plots.style import new_figure, show_image, styled, with_minus
 
 SHOWN = 5  # matches of a caption that are drawn as pictures; captions are all told

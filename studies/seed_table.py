@@ -5,10 +5,10 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files import write_text
+from halo_search.files.written import Written
 from studies.statistics import mean_and_deviation
-from zoo.errors import InputError
-from zoo.files import write_text
-from zoo.files.written import Written
 from zoo.models.run_folder import RunFolder
 
 DIRECTIONS = ("i2t", "t2i")

@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 from scipy.stats import chi2
 
+from halo_search.errors import InputError
 from zoo.data import images
-from zoo.errors import InputError
-from zoo.files.seeding import step_seed
+from zoo.images.seeding import step_seed
 from zoo.metrics.statistics import nan_mean
 from zoo.plots.ellipses import draw_gaussian, name_axes, principal_plane
 from zoo.plots.style import MARKERS, PALETTE, new_figure, styled

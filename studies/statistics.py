@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from zoo.embeddings.checks import vector
+from halo_search.embeddings.checks import vector
 
 
 def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:

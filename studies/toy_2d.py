@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 
 from zoo import cli, losses, models, similarities, training
 from zoo.cli import setting
-from zoo.files.seeding import step_seed, uniform
+from zoo.images.seeding import step_seed, uniform
 from zoo.models.run_folder import RunFolder
 from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, save, styled
 

@@ -12,9 +12,9 @@ from typing import Literal
 
 import pytest
 
+from halo_search.errors import InputError
 from zoo import cli
 from zoo.cli import OneLineParser, bounds, naming, parse, run, setting
-from zoo.errors import InputError
 from zoo.training.settings import RunSettings
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 from packaging.requirements import Requirement
 
-import halo_zoo
+import halo_search.cli.main
 from documented_install import with_variables
 from tools import paper_settings
 from zoo import cli
@@ -32,7 +32,7 @@ SIGNATURES = ("encode_images", "encode_captions", "index_images", "index_caption
 
 # Blocks that no test runs, by page and the words that they begin with, and why.
 EXCEPTIONS = {
-    ("docs/howto/large.md", "from zoo.search.lance"): "tests/search/test_lance.py has it",
+    ("docs/howto/large.md", "from halo_search.index.lance"): "tests/search/test_lance.py has it",
     ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
     ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",
@@ -151,7 +151,7 @@ def check_python(argv):
 
 def check_halo(argv):
     with pytest.raises((Parsed, SystemExit)) as ended:
-        halo_zoo.main(argv)
+        halo_search.cli.main.main(argv)
     assert ended.type is Parsed or ended.value.code == 0
 
 

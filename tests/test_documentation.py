@@ -147,7 +147,7 @@ def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
     flags = shlex.split(train)[3:]
     settings = cli.parse(importlib.import_module("own_vectors").Settings, flags)
     assert settings.images == "images.npy"
-    search = importlib.import_module("halo_zoo.search").parser()
+    search = importlib.import_module("halo_search.cli.search").parser()
     for line in others[:2]:
         assert search.parse_args(shlex.split(line)[2:]).command in ("build", "query")
 

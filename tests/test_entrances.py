@@ -13,12 +13,12 @@ import released
 import zoo
 from demo import sources
 from export import __main__ as export
-from halo_zoo import evaluate, search
+from halo_search.cli.main import evaluate, search
+from halo_search.errors import InputError
 from hugging_face import write_siglip
 from tiny_hub import siglip_pieces, tiny_hub
 from zoo import cli
 from zoo.data.text.captions import WordTokenizer
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 pytest.importorskip("keras_hub")

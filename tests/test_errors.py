@@ -12,11 +12,11 @@ import pytest
 
 from demo.__main__ import main as demo
 from export import warmup
+from halo_search.collection import Encoded, parts, sources
+from halo_search.errors import MissingPackageError, require
 from zoo import encoders
-from zoo.collection import Encoded, parts, sources
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.encoders import weight_arrays
-from zoo.errors import MissingPackageError, require
 from zoo.metrics import read_instance_labels
 from zoo.models.frozen import write_onnx
 
@@ -37,7 +37,7 @@ def remove(monkeypatch):
 
 
 def import_lance():
-    import zoo.search.lance  # noqa: F401
+    import halo_search.index.lance  # noqa: F401
 
 
 def write_part():
@@ -55,7 +55,11 @@ PLACES = {
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),
-    "answers for programs": ("fastapi", "serve", lambda: runpy.run_module("zoo.retriever.server")),
+    "answers for programs": (
+        "fastapi",
+        "serve",
+        lambda: runpy.run_module("halo_search.server.application"),
+    ),
     "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(RECURRENT, "x")),
     "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
     "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
@@ -64,7 +68,7 @@ PLACES = {
 
 @pytest.mark.parametrize(("package", "extra", "use"), PLACES.values(), ids=PLACES)
 def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("zoo.search.lance")]:
+    for name in [name for name in sys.modules if name.startswith("halo_search.index.lance")]:
         monkeypatch.delitem(sys.modules, name)
     remove(package)
     with pytest.raises(MissingPackageError) as raised:

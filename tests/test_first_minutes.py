@@ -19,7 +19,7 @@ PRINTED = blocks(ROOT / "README.md", "text")[0]
 EXTRAS = re.fullmatch(r"\.\[(.+)\]", install_line()[2])[1].split(",")
 _REFUSED = """
 import zoo
-from zoo.errors import MissingPackageError
+from halo_search.errors import MissingPackageError
 import sys
 for name in sys.argv[1:]:
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import halo_zoo
+import halo_search.cli.main
 import zoo
 from processes import python
 from zoo import errors as former
@@ -41,7 +41,7 @@ def test_a_name_that_never_was():
     for room in (zoo, zoo.training):
         with pytest.raises(AttributeError, match=f"{room.__name__}' has no attribute 'nothing'$"):
             _ = room.nothing
-    done = python("-m", "halo_zoo", "reprot", code=2)
+    done = python("-m", "halo_search.cli.main", "reprot", code=2)
     assert done.stderr.startswith("error: unknown command 'reprot'; the nearest")
 
 
@@ -55,7 +55,7 @@ def test_a_command_or_flag(name, error_of, monkeypatch):
     if len(words) > 1 and words[-2].startswith("--"):
         spellings.append([*words[:-2], "=".join(words[-2:])])
     for spelling in spellings:
-        assert error_of(halo_zoo.main, spelling).endswith(f": {TABLE[name]}\n")
+        assert error_of(halo_search.cli.main.main, spelling).endswith(f": {TABLE[name]}\n")
 
 
 @pytest.mark.parametrize("name", of("make "))
@@ -75,8 +75,8 @@ def test_a_module(error_of, monkeypatch):
     for name in of("python -m zoo."):
         said = error_of(former.Modules().find_spec, name.removeprefix("python -m "))
         assert said == f"error: {name}: {TABLE[name]}\n"
-    done = python("-m", "zoo.search", code=2, HALO_LAZY="1")  # Keras is not asked
-    assert done.stderr == "error: python -m zoo.search: Use `halo search`.\n"
+    done = python("-m", "halo_search.index", code=2, HALO_LAZY="1")  # Keras is not asked
+    assert done.stderr == "error: python -m halo_search.index: Use `halo search`.\n"
     monkeypatch.undo()
     with pytest.raises(ModuleNotFoundError, match=re.escape(TABLE["zoo.report"])):
         importlib.import_module("zoo.report")

@@ -19,16 +19,17 @@ from PIL import Image
 
 import memory
 import zoo
+from halo_search import collection
+from halo_search.confidence import Probes
+from halo_search.errors import InputError, MissingPackageError
+from halo_search.files.decoding import check_images
+from halo_search.index import Index
 from mutations import mutated
 from pairs import load_pairs
 from pixel_model import pixel_model
-from zoo import collection, data, evaluation, similarities
-from zoo.confidence import Probes
+from zoo import data, evaluation, similarities
 from zoo.data import cub, toy_birds, toy_scenes
-from zoo.errors import InputError, MissingPackageError
-from zoo.files.decoding import check_images
 from zoo.models.run_folder import RunFolder
-from zoo.search import Index
 from zoo.training.resume import Resume, read_history
 
 INPUTS, SHARE = 4_000, 80  # of them one in so many by default
@@ -184,7 +185,7 @@ def _questions(folder):
 @functools.cache
 def _served():
     pictures = np.random.default_rng(0).integers(0, 256, (30, 8, 8, 3), "uint8")
-    return pytest.importorskip("zoo.retriever.server").application(
+    return pytest.importorskip("halo_search.server.application").application(
         zoo.Retriever.build(pixel_model(), pictures)
     )
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import halo_zoo as halo
+import halo_search.cli.main as halo
 import zoo
-from halo_zoo import recipes
-from halo_zoo.search import main as search
+from halo_search.cli.main import recipes
+from halo_search.cli.search import main as search
 from processes import python
 from zoo import similarities
 from zoo.cli import bounds, public
@@ -35,13 +35,13 @@ def call(*argv):
 
 WITHOUT = """if True:
     import contextlib, io, sys
-    import halo_zoo
+    import halo_search.cli.main
 
     def called(*words):
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
             try:
-                halo_zoo.main(words)
+                halo_search.cli.main.main(words)
             except SystemExit as ended:
                 return ended.code, shown.getvalue()
 
@@ -49,7 +49,7 @@ WITHOUT = """if True:
         assert called(*words)[0] == code, words
     assert not {"zoo", "keras", "tensorflow", "numpy"} & set(sys.modules)
     search = ("encode", "index", "build", "update", "query", "serve")
-    for words in *([name] for name in halo_zoo.COMMANDS), *(["search", name] for name in search):
+    for words in *([name] for name in halo_search.cli.main.COMMANDS), *(["search", name] for name in search):
         assert called(*words, "--help")[1].startswith("usage: halo "), words
     heavy = {"tensorflow", "keras", "faiss", "gradio", "matplotlib", "scipy"}
     print(sorted(heavy & set(sys.modules)))
@@ -180,12 +180,12 @@ RUN = """if True:
     import contextlib, io, json, sys
     for name in ("keras", "tensorflow", "faiss", "gradio"):
         sys.modules[name] = None  # importing it raises ImportError
-    import halo_zoo
+    import halo_search.cli.main
     for words in json.loads(sys.argv[1]):
         shown = io.StringIO()
         with contextlib.redirect_stderr(shown):
             try:
-                halo_zoo.main(words)
+                halo_search.cli.main.main(words)
             except SystemExit as ended:
                 print(json.dumps([ended.code, shown.getvalue()]))
 """

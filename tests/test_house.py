@@ -30,7 +30,7 @@ ORDER = (
 DATA = (("text",), ("records",), ("pipeline",), ("loaders",), ("toy",), ("datasets",))
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 ENTRIES = {"__init__"}  # what gathers the rooms for the user
-APPLICATIONS = ("halo_zoo", "recipes", "export", "demo", "benchmarks", "tools", "tests")
+APPLICATIONS = ("halo_search.cli.main", "recipes", "export", "demo", "benchmarks", "tools", "tests")
 
 
 def imports(path):

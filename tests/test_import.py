@@ -17,8 +17,8 @@ EXTRAS = {
         ("keras_hub", "gradio", "fastapi", "tf2onnx", "pyarrow"),
         ("zoo", "zoo.models", "export.command"),
     ),
-    "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("zoo.retriever.commands",)),
-    "serve": (("keras_hub", "gradio", "tf2onnx"), ("zoo.retriever.server",)),
+    "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("halo_search.cli.build",)),
+    "serve": (("keras_hub", "gradio", "tf2onnx"), ("halo_search.server.application",)),
     "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),
 }
 CODE = """
@@ -47,8 +47,8 @@ if os.fork() == 0:
     print("zoo.training.registered" in sys.modules)
     import zoo.training.registered
     print(keras.saving.get_registered_object("halo>AdamP") is zoo.training.AdamP)
-    import halo_zoo
-    halo_zoo.main(["report", "nowhere"])
+    import halo_search.cli.main
+    halo_search.cli.main.main(["report", "nowhere"])
 print("ended with", os.waitstatus_to_exitcode(os.wait()[1]))
 import zoo
 print("zoo.training.registered" in sys.modules)
@@ -110,7 +110,7 @@ def test_threads_of_numpy_are_set_before_it_is_imported():
 
 
 def test_a_backend_that_is_not_installed_is_one_line():
-    code = "import halo_zoo; halo_zoo.main(['train', 'pcme_cub'])"
+    code = "import halo_search.cli.main; halo_search.cli.main.main(['train', 'pcme_cub'])"
     (line,) = run(code, code=2, KERAS_BACKEND="foo").stderr.splitlines()
     assert line.startswith("error: KERAS_BACKEND")
     assert "foo" in line

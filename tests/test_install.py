@@ -22,7 +22,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     offline = ("--no-deps", "--no-build-isolation", "--no-index")
     subprocess.run([*PIP, "wheel", *offline, "--wheel-dir", folder, ROOT], check=True)
-    (path,) = folder.glob("halo_zoo-*.whl")
+    (path,) = folder.glob("halo_search.cli.main-*.whl")
     return path
 
 
@@ -77,7 +77,7 @@ def test_the_wheel_holds_all_that_its_commands_need(wheel):
         (name, "preset.json") for name in others
     }
     tops = {PurePosixPath(name).parts[0].partition("-")[0] for name in names}
-    assert tops == {"zoo", "halo_zoo"}  # the last is the folder of its metadata
+    assert tops == {"zoo", "halo_search.cli.main"}  # the last is the folder of its metadata
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     held = set(names)
     for room, place in (
@@ -115,7 +115,7 @@ def test_an_installed_package_is_that_of_the_wheel(environment, outside):
         print(sorted(name for name, card in zoo.list_presets().items() if card["installed"]))
         try:
             zoo.from_preset("birds_dive")
-        except zoo.errors.InputError as error:
+        except halo_search.errors.InputError as error:
             print(error)
     """
     command = [environment / "bin" / "python", "-c", code]

@@ -10,12 +10,12 @@ import tensorflow as tf
 
 import tiny_models
 from export.signatures import Signatures
+from halo_search.errors import InputError
+from halo_search.index import Index
 from relative import difference
 from zoo import data, embeddings, models, similarities
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, TOKENS
-from zoo.errors import InputError
-from zoo.search import Index
 
 
 def _choices(name, values):

@@ -15,15 +15,15 @@ from PIL import Image
 import odd_pictures
 from export import requests
 from export.signatures import Signatures
+from halo_search.collection import encode_items, pictures
+from halo_search.errors import InputError
+from halo_search.files.decoding import check_images, decoded
+from halo_search.server.sent_pictures import picture_of
 from pairs import load_pairs
 from pixel_model import SIZE, pixel_model
 from zoo import evaluation
-from zoo.collection import encode_items, pictures
 from zoo.data import batches, datasets, images, sources
-from zoo.errors import InputError
-from zoo.files.decoding import check_images, decoded
 from zoo.models import Tower
-from zoo.retriever.sent_pictures import picture_of
 
 FILES = odd_pictures.files()
 ROOT = Path(__file__).parents[1]

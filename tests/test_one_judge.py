@@ -8,16 +8,17 @@ import httpx
 import numpy as np
 import pytest
 
+import halo_search
 import packaged
 import zoo
 from demo import sources
 from demo.service import Service
-from halo_zoo.search import main as search
+from halo_search.cli.search import main as search
+from halo_search.confidence.scores import DEPTH
+from halo_search.confidence.words import packaged_bank
+from halo_search.retriever import server
 from studies.opened import some_of
 from zoo import evaluation
-from zoo.confidence.scores import DEPTH
-from zoo.confidence.words import packaged_bank
-from zoo.retriever import server
 
 COUNTS = 150, 500  # of `make test`, and of `make test-slow`
 AT_ONCE = 100  # questions in one list; a single one is answered alike, to
@@ -83,7 +84,7 @@ def photos(request):
 def test_the_questions_have_all_verdicts_and_reasons(photos):
     verdicts = [answer.verdict for answer in photos.answers]
     share = len(verdicts) / COUNTS[-1]
-    assert all(verdicts.count(one) >= 15 * share for one in zoo.retriever.VERDICTS)
+    assert all(verdicts.count(one) >= 15 * share for one in halo_search.retriever.VERDICTS)
     assert sum(answer.asked is not None for answer in photos.answers) >= 100 * share
     assert len({answer.reason for answer in photos.answers}) >= 50 * share
     assert sum(answer.wanted is None for answer in photos.answers) >= 200 * share

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo import collection
+from halo_search import collection
+from halo_search.collection import Encoded
 from zoo.cli import verbosity
-from zoo.collection import Encoded
 from zoo.data import cub, toy_birds
 from zoo.models.run_folder import RunFolder
 from zoo.training import fit_phase

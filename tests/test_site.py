@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import halo_search
 import zoo
 from processes import python
 
@@ -61,9 +62,9 @@ def test_it_builds_strictly(tmp_path):
         zoo.similarities,
         zoo.losses,
         zoo.metrics,
-        zoo.confidence,
-        zoo.search,
-        zoo.collection,
+        halo_search.confidence,
+        halo_search.index,
+        halo_search.collection,
     ):
         for name in room.__all__:
             if callable(thing := getattr(room, name)):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from halo_search.confidence.words import CaptionBank
 from zoo.cli import OneLineParser, run
-from zoo.confidence.words import CaptionBank
 
 
 def main(argv=None):

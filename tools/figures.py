@@ -10,11 +10,11 @@ replaced. So the README, the pages and the cards cannot differ.
 import csv
 from pathlib import Path
 
+from halo_search.errors import InputError
+from halo_search.files.atomic import write_text
 from zoo.cli import OneLineParser, run
-from zoo.errors import InputError
-from zoo.files.atomic import write_text
 from zoo.models.preset_folder import model_card
-from zoo.models.presets import PACKAGED, list_presets
+from zoo.presets import PACKAGED, list_presets
 
 ROOT = Path(__file__).parent.parent
 ON = {  # by how a preset's name begins

@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image
 
 import zoo
+from halo_search.confidence.judge import LIKELY, UNSURE
 from zoo.cli import OneLineParser
-from zoo.confidence.judge import LIKELY, UNSURE
 from zoo.data import packaged_photos
 from zoo.metrics import risk_coverage
 from zoo.plots import style

@@ -12,11 +12,11 @@ import typing
 from dataclasses import dataclass
 from pathlib import Path
 
-import halo_zoo
+import halo_search.cli.main
+from halo_search.files.atomic import write_text
 from tools import paper_settings  # noqa: F401 (puts the recipes on the path)
 from zoo import cli
 from zoo.cli import setting
-from zoo.files.atomic import write_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ def main(argv=None):
 def text() -> str:
     """All flags, sorted; each once, with the recipes that have it."""
     found: dict[str, list[str]] = {}
-    for recipe in halo_zoo.recipes():
+    for recipe in halo_search.cli.main.recipes():
         for line in lines(importlib.import_module(recipe).Settings):
             found.setdefault(line, []).append(recipe)
     parts = [f"{line}\n    {' '.join(names)}\n" for line, names in sorted(found.items())]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from zoo.cli import OneLineParser, run
-from zoo.data.loaders.packaged_photos import (
+from halo_search.errors import InputError
+from halo_search.photos import (
     CAPTIONS,
     COLUMNS,
     CREDITS,
@@ -24,7 +24,7 @@ from zoo.data.loaders.packaged_photos import (
     VECTORS,
     packaged_photos,
 )
-from zoo.errors import InputError
+from zoo.cli import OneLineParser, run
 
 LICENCES = {
     4: ("CC BY 2.0", "https://creativecommons.org/licenses/by/2.0/"),

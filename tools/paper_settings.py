@@ -15,11 +15,11 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
-import halo_zoo
+import halo_search.cli.main
 from zoo import cli
 from zoo.training.settings import RunSettings
 
-RECIPES = str(halo_zoo.applications_folder() / "recipes")
+RECIPES = str(halo_search.cli.main.applications_folder() / "recipes")
 if RECIPES not in sys.path:
     sys.path.append(RECIPES)  # they are scripts beside each other
 

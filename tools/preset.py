@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 
 import zoo
+from halo_search.confidence.probes import DIRECTIONS
+from halo_search.errors import InputError
 from zoo.cli import OneLineParser, run
-from zoo.confidence.probes import DIRECTIONS
-from zoo.errors import InputError
 from zoo.evaluation.calibration import Answers, calibrated, measure
 from zoo.models.run_folder import RunFolder
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from halo_search.confidence.bank import Bank
+from halo_search.confidence.probes import OF_POINTS
+from halo_search.embeddings.arrays import joined
 from studies.people_data import Encoded, labels_of
 from tools.preset_photos import unshown
 from zoo import Tower, evaluation, similarities
 from zoo.cli import OneLineParser, run
-from zoo.confidence.bank import Bank
-from zoo.confidence.probes import OF_POINTS
-from zoo.embeddings.arrays import joined
 from zoo.evaluation.fits import learn_fits, with_fits
 
 

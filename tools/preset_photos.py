@@ -24,20 +24,20 @@ from pathlib import Path
 import numpy as np
 
 import zoo
+from halo_search.confidence.probes import FILE, Probes
+from halo_search.errors import InputError
 from tools import preset_text, preset_vectors
 from tools.packaged_photos import LICENCES
 from tools.preset import card_of, said_by
 from tools.preset_vectors import COCO_TIMES, backbones, of_vectors, recipe
 from zoo import encoders, training
 from zoo.cli import OneLineParser, run
-from zoo.confidence.probes import FILE, Probes
 from zoo.data import datasets
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
-from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.models.points import points_of, save_points
-from zoo.models.presets import from_preset, list_presets
 from zoo.models.run_folder import RunFolder
+from zoo.presets import from_preset, list_presets
 
 NAMES = "photos_pfe", "photos_points"
 DIM = 320  # as wide as 35 MB allow

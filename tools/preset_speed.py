@@ -10,12 +10,12 @@ import csv
 import io
 import time
 
+from halo_search.files.atomic import write_text
 from tools.figures import SPEED
 from zoo import Tower
 from zoo.cli import run
 from zoo.data import packaged_photos
-from zoo.files.atomic import write_text
-from zoo.models.presets import list_presets
+from zoo.presets import list_presets
 
 PHOTOS = 128
 

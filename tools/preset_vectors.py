@@ -9,13 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 import zoo
+from halo_search.files.environment import cache_folder
 from tools import preset_text
 from zoo import training
 from zoo.data.pipeline.augmentation import Views
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Features
-from zoo.files.environment import cache_folder
-from zoo.models.presets import from_preset
+from zoo.presets import from_preset
 
 COCO_TIMES = 4  # how often an epoch sees the captions of COCO, which are few and of other things
 

@@ -1,6 +1,6 @@
 """The demo as a Hugging Face Space: the packaged model and the birds that it finds."""
 
-import halo_zoo
+import halo_search.cli.main
 
 if __name__ == "__main__":
-    halo_zoo.main(["demo", "--host", "0.0.0.0", "--port", "7860"])
+    halo_search.cli.main.main(["demo", "--host", "0.0.0.0", "--port", "7860"])

@@ -10,8 +10,8 @@ from safetensors.numpy import save_file
 import memory
 import released
 import zoo
+from halo_search.errors import InputError, MissingPackageError
 from zoo.encoders.weight_arrays import WeightArrays
-from zoo.errors import InputError, MissingPackageError
 
 ABOUT, SHAPES, _ = released.described("prolip_tiny")
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import halo_search
 import released
 import zoo
 from zoo.encoders.point_towers import resizing_of_tower
@@ -83,7 +84,7 @@ def test_another_network_is_refused(tmp_path, change, words):
     for part, options in change.items():
         settings[part] = {**settings[part], **options}
     folder = released.write(tmp_path / "other", released.weights(shapes), settings)
-    with pytest.raises(zoo.errors.InputError, match=words):
+    with pytest.raises(halo_search.errors.InputError, match=words):
         zoo.from_checkpoint(folder)
 
 
@@ -173,7 +174,7 @@ def test_another_prolip_is_refused(tmp_path, part, change, words):
     about, shapes, _ = released.described("prolip_tiny")
     config = {**about["config"], part: {**about["config"][part], **change}}
     folder = released.write(tmp_path / "other", released.weights(shapes), config)
-    with pytest.raises(zoo.errors.InputError, match=words):
+    with pytest.raises(halo_search.errors.InputError, match=words):
         zoo.from_checkpoint(folder)
 
 

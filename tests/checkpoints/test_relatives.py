@@ -8,10 +8,10 @@ from scipy.special import softmax
 
 import released
 import zoo
+from halo_search.errors import InputError
 from tiny_sentence import bert_states
 from zoo.encoders import weight_layouts
 from zoo.encoders.convolutional import torchvision_backbone
-from zoo.errors import InputError
 
 
 def stored(golden, name, prefix):

@@ -13,6 +13,7 @@ import pytest
 import regex
 import sentencepiece
 
+import halo_search
 import released
 import zoo
 from tiny_hub import siglip_pieces
@@ -129,9 +130,11 @@ def test_prolips_ids_are_those_of_the_official_tokenizer(pieces):
 def test_a_model_with_its_tokenizer_is_saved_whole(pieces, tmp_path):
     about, shapes, _ = released.described("prolip_tiny")
     folder = released.write(tmp_path / "hub", released.weights(shapes), about["config"])
-    with pytest.raises(zoo.errors.InputError, match=r"`tokenizer`: .*none: no such file"):
+    with pytest.raises(halo_search.errors.InputError, match=r"`tokenizer`: .*none: no such file"):
         zoo.from_checkpoint(folder, tokenizer=folder / "none")
-    with pytest.raises(zoo.errors.InputError, match=r"config.json: expected a file such as spiece"):
+    with pytest.raises(
+        halo_search.errors.InputError, match=r"config.json: expected a file such as spiece"
+    ):
         zoo.from_checkpoint(folder, tokenizer=folder / "config.json")
     (folder / "spiece.model").write_bytes(pieces.read_bytes())
     model = zoo.from_checkpoint(folder)
@@ -152,7 +155,7 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path):
     path.write_text(json.dumps({word: place for place, word in enumerate(words)}))
     folder = released.write(tmp_path / "hub", {"weight": np.ones(2, "float32")})
     arrays = zoo.encoders.weight_arrays.WeightArrays(folder / "model.safetensors", "arrays")
-    with pytest.raises(zoo.errors.InputError, match=r"expected 11,755 words.*; received 5"):
+    with pytest.raises(halo_search.errors.InputError, match=r"expected 11,755 words.*; received 5"):
         vocabulary_tokenizer(Source(arrays, {}, path), 11755, 64)
     found = vocabulary_tokenizer(Source(arrays, {}, path), 5, 6)
     np.testing.assert_array_equal(found(["a bird"]), [[1, 4, 3, 2, 0, 0]])

@@ -13,12 +13,12 @@ from apache_beam.io import filesystem  # noqa: E402
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner  # noqa: E402
 
 import zoo  # noqa: E402
-from halo_zoo.search import main  # noqa: E402
-from zoo import collection  # noqa: E402
-from zoo.collection import Collection  # noqa: E402
-from zoo.collection import beam as pipelines  # noqa: E402
+from halo_search import collection  # noqa: E402
+from halo_search.cli.search import main  # noqa: E402
+from halo_search.collection import Collection  # noqa: E402
+from halo_search.collection import beam as pipelines  # noqa: E402
+from halo_search.errors import InputError  # noqa: E402
 from zoo.data import toy_birds  # noqa: E402
-from zoo.errors import InputError  # noqa: E402
 
 PRESET = "toy_birds_pcme"
 

@@ -8,18 +8,19 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
+from halo_search.cli.bounds import DTYPES
 from PIL import Image
 from rich.console import Console
 from rich.progress import Progress
 
 from colour_model import colour_gaussians
+from halo_search import collection
+from halo_search.collection import Collection, Encoded, encode_items, parts
+from halo_search.embeddings.arrays import parts_of
+from halo_search.errors import InputError
 from processes import python
-from zoo import collection, embeddings
-from zoo.cli.bounds import DTYPES
-from zoo.collection import Collection, Encoded, encode_items, parts
+from zoo import embeddings
 from zoo.data import images
-from zoo.embeddings.arrays import parts_of
-from zoo.errors import InputError
 from zoo.models import Tower
 
 COLOURS = [(250, 0, 0), (0, 250, 0), (0, 0, 250), (200, 0, 0), (90, 90, 90)]
@@ -186,7 +187,7 @@ def test_a_terminal_is_told_items_a_second_and_the_time_left(tmp_path, monkeypat
     shown, now = io.StringIO(), iter(range(10**6))
     console = Console(file=shown, force_terminal=True, width=100)
     bar = functools.partial(Progress, console=console, auto_refresh=False, get_time=now.__next__)
-    monkeypatch.setattr("zoo.collection.encoding.Progress", bar)
+    monkeypatch.setattr("halo_search.collection.encoding.Progress", bar)
     collection.encode(numbers(*range(9)), Numbers(), tmp_path, {}, part_size=2)
     assert re.search(r"9/9 \d+\.\d/s\S* \S*0:00:00", shown.getvalue())
 
@@ -275,7 +276,7 @@ def test_what_is_not_ours_stays_and_is_named(tmp_path, name):
 WITHOUT_THREADS = """
 import os, pathlib, sys
 import pyarrow.parquet  # whose import starts one for its memory
-from zoo.collection import parts
+from halo_search.collection import parts
 before = len(os.listdir("/proc/self/task"))
 assert len(parts.read_part(pathlib.Path(sys.argv[1]) / "a.parquet").names) == 3
 assert len(os.listdir("/proc/self/task")) == before

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from zoo.confidence import Probes
-from zoo.confidence.bank import COLUMNS, LIKE, NEAREST, SHRINK, WIDTH, Bank, Near
-from zoo.confidence.words import CaptionBank, mended, packaged_bank, stem, stems
-from zoo.embeddings.arrays import unit
-from zoo.errors import InputError
+from halo_search.confidence import Probes
+from halo_search.confidence.bank import COLUMNS, LIKE, NEAREST, SHRINK, WIDTH, Bank, Near
+from halo_search.confidence.words import CaptionBank, mended, packaged_bank, stem, stems
+from halo_search.embeddings.arrays import unit
+from halo_search.errors import InputError
 
 PHOTOS, DIM = 60, 8
 

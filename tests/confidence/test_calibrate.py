@@ -5,9 +5,9 @@ import types
 import numpy as np
 import pytest
 
+from halo_search.confidence import Confidence, calibrate, calibrate_on
+from halo_search.index import Index
 from probe_world import DIM, unit, world
-from zoo.confidence import Confidence, calibrate, calibrate_on
-from zoo.search import Index
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_probes_of_classes_bring_as_many_items_as_the_gallery_has(monkeypatch):
         right = item_labels[index.search(asked, 1)[1][:, 0]] == asked_labels
         assert abs(index.probability(asked, confidence).mean() - right.mean()) < 0.1
         assert confidence.in_gallery.brought == pytest.approx(count, rel=0.25)
-    monkeypatch.setattr("zoo.confidence.calibrate.kind_size", lambda *_: 2)
+    monkeypatch.setattr("halo_search.confidence.calibrate.kind_size", lambda *_: 2)
     assert calibrate_on(index, *probes).in_gallery.brought == 2
 
 

@@ -6,16 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from zoo.confidence import (
-    Confidence,
-    GalleryIdentity,
-    GalleryMoments,
-    KnownQueries,
-    abstention_auc,
-    expected_calibration_error,
-)
-from zoo.errors import InputError
-from zoo.files.written import read_sealed, sealed
+from halo_search.confidence import Confidence, GalleryIdentity, GalleryMoments, KnownQueries
+from zoo.metrics.confidence import abstention_auc, expected_calibration_error
+from halo_search.errors import InputError
+from halo_search.files.written import read_sealed, sealed
 
 
 @pytest.fixture(scope="module")

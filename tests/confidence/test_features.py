@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from zoo.confidence import GalleryMoments, QueryScores, feature_names, query_features
-from zoo.confidence.features import Logistic
+from halo_search.confidence import GalleryMoments, QueryScores, feature_names, query_features
+from halo_search.confidence.features import Logistic
 
 PLAIN = ("best_minus_mean", "z_score", "log_gap_2")
 

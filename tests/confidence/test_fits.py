@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from zoo.confidence import Fits, QueryScores
-from zoo.confidence.bank import COLUMNS
-from zoo.confidence.features import Logistic
-from zoo.confidence.fits import READS, Strangers, Trial, opinion_features, prior_of, priors
-from zoo.confidence.judge import Asked
-from zoo.confidence.words import CaptionBank
+from halo_search.confidence import Fits, QueryScores
+from halo_search.confidence.bank import COLUMNS
+from halo_search.confidence.features import Logistic
+from halo_search.confidence.fits import READS, Strangers, Trial, opinion_features, prior_of, priors
+from halo_search.confidence.judge import Asked
+from halo_search.confidence.words import CaptionBank
 
 SENTENCE = np.array([6.0, 11.0])
 

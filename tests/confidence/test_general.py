@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zoo.confidence import Probes
-from zoo.confidence.calibrate import ELSEWHERE
-from zoo.confidence.probes import GENERAL, OFF, OFF_WITH_OWN, OWN
-from zoo.search import Index
+from halo_search.confidence import Probes
+from halo_search.confidence.calibrate import ELSEWHERE
+from halo_search.confidence.probes import GENERAL, OFF, OFF_WITH_OWN, OWN
+from halo_search.index import Index
 
 DIM = 16
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from halo_search.confidence import QueryScores, calibrate_on
+from halo_search.confidence.confidence import rank_features
+from halo_search.confidence.insertion import put_there, thinned
+from halo_search.index import Index
 from probe_world import DIM, unit
-from zoo.confidence import QueryScores, calibrate_on
-from zoo.confidence.confidence import rank_features
-from zoo.confidence.insertion import put_there, thinned
-from zoo.search import Index
 
 COPIES = 0.9999
 

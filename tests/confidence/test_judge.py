@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from zoo.confidence import Confidence, Fits, GalleryIdentity, QueryScores
-from zoo.confidence.bank import COLUMNS
-from zoo.confidence.confidence import InGallery
-from zoo.confidence.features import Logistic
-from zoo.confidence.fits import READS, Trial
-from zoo.confidence.judge import (
+from halo_search.confidence import Confidence, Fits, GalleryIdentity, QueryScores
+from halo_search.confidence.bank import COLUMNS
+from halo_search.confidence.confidence import InGallery
+from halo_search.confidence.features import Logistic
+from halo_search.confidence.fits import READS, Trial
+from halo_search.confidence.judge import (
     ABSENT,
     LIKELY,
     NOT_UNDERSTOOD,

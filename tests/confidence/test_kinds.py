@@ -7,12 +7,12 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
+from halo_search.confidence import Confidence, calibrate_on
+from halo_search.confidence.calibrate import deviation
+from halo_search.confidence.insertion import kind_size, own_rows
+from halo_search.confidence.judge import Judge
+from halo_search.index import Index
 from probe_world import DIM, unit
-from zoo.confidence import Confidence, calibrate_on
-from zoo.confidence.calibrate import deviation
-from zoo.confidence.insertion import kind_size, own_rows
-from zoo.confidence.judge import Judge
-from zoo.search import Index
 
 
 def asked(rng, kinds, each, spread):

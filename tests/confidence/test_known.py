@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from zoo.confidence import Confidence, KnownQueries, Probes, calibrate_on
-from zoo.confidence.known import SeenTexts, ShrunkGaussian, ledoit_wolf
-from zoo.search import Index
+from halo_search.confidence import Confidence, KnownQueries, Probes, calibrate_on
+from halo_search.confidence.known import SeenTexts, ShrunkGaussian, ledoit_wolf
+from halo_search.index import Index
 
 DIM = 32
 PIECES = 16  # dimension of the texts of word pieces

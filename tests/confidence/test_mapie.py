@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zoo.confidence import smallest_k
+from halo_search.confidence import smallest_k
 
 pytest.importorskip("mapie", reason="MAPIE is not installed")
 

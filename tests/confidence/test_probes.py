@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from probe_world import world
-from zoo.confidence import (
+from halo_search.confidence import (
     GalleryIdentity,
     GalleryMoments,
     Probes,
@@ -16,10 +15,11 @@ from zoo.confidence import (
     calibrate_on,
     smallest_k,
 )
-from zoo.confidence.scores import copy_threshold
-from zoo.errors import InputError
+from halo_search.confidence.scores import copy_threshold
+from halo_search.errors import InputError
+from halo_search.index import Index
+from probe_world import world
 from zoo.evaluation.probes import whole_images
-from zoo.search import Index
 
 
 def test_images_that_ask_bring_all_their_captions(tmp_path):

@@ -2,9 +2,9 @@ import shutil
 
 import pytest
 
+from halo_search.errors import InputError
 from zoo.data import cub
 from zoo.data.loaders.cub import decode_caption_bytes
-from zoo.errors import InputError
 
 
 def _first_image(root, split="trainval"):

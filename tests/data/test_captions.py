@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from halo_search.errors import InputError
 from zoo.data import Augmentation, captions
-from zoo.errors import InputError
-from zoo.files.seeding import step_seed
+from zoo.images.seeding import step_seed
 
 TEXTS = ["A red bird.", "a RED-winged bird, small", "the bird's beak", "red"]
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
 from zoo.data import batches, captions, coco, flickr30k, regions, visual_genome
-from zoo.errors import InputError
 from zoo.metrics import read_instance_labels
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from halo_search.errors import InputError
 from pairs import load_pairs
 from zoo import data
 from zoo.data import datasets, toy_birds, toy_scenes
 from zoo.data.records.sources import pictures
-from zoo.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
+from halo_search.files.decoding import fit
 from zoo.data import images
-from zoo.files.decoding import fit
-from zoo.files.seeding import step_seed
+from zoo.images.seeding import step_seed
 
 
 def _picture(height=40, width=60):

@@ -3,9 +3,9 @@ import json
 import pytest
 from PIL import Image
 
+from halo_search.errors import InputError
 from zoo import data
 from zoo.data import own_pairs
-from zoo.errors import InputError
 
 NAMES = ("1_a.jpg", "2_b.jpg", "3_c.jpg", "4_d.jpg")
 CAPTIONS = {name: [f"a photo, number {row}", f'"the" {row}'] for row, name in enumerate(NAMES)}

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from zoo.data.pipeline import streams
-from zoo.files.seeding import step_seed
+from zoo.images.seeding import step_seed
 
 
 def images(rows=16, height=9, width=15):

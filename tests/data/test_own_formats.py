@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from halo_search.collection import pictures
+from halo_search.errors import InputError
 from pairs import load_pairs
-from zoo.collection import pictures
 from zoo.data import own_pairs
-from zoo.errors import InputError
 
 
 @pytest.fixture

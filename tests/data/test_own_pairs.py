@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
 from pairs import load_pairs
 from zoo.data import own_pairs
-from zoo.errors import InputError
 
 CSV = 'image,caption\na.jpg,first\nb.png,"second, with a comma"\na.jpg,third\n'
 

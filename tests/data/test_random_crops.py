@@ -8,7 +8,7 @@ from PIL import Image
 from zoo.data import Augmentation, Records, batches, captions, images, sources
 from zoo.data.pipeline.augmentation import RandomCrop, SizeAugmentation
 from zoo.data.text.captions import PADDING_ID, UNKNOWN_ID, WordIds
-from zoo.files.seeding import step_seed
+from zoo.images.seeding import step_seed
 
 WIDE = (480, 640)  # height, width: of a 4:3 photo the square in the middle hides a quarter
 PAPERS = {"area": RandomCrop(area=(0.08, 1.0)), "sides": RandomCrop(sides=(0.6, 1.0))}

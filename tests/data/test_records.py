@@ -3,17 +3,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from zoo.collection import captions
+from halo_search.collection import captions
+from halo_search.errors import InputError
+from halo_search.files.text_files import read_lines
+from halo_search.files.vector_files import read_column
+from halo_search.retriever import query
 from zoo.data import sources
 from zoo.data.pipeline.augmentation import RandomCrop, Views
 from zoo.data.records import Problems, Records
 from zoo.data.records import sources as module
 from zoo.data.records.records import with_shuffled_captions
 from zoo.data.records.sources import Features
-from zoo.errors import InputError
-from zoo.files.text_files import read_lines
-from zoo.files.vector_files import read_column
-from zoo.retriever import query
 
 
 def _records(**changes):

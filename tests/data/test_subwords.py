@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from halo_search.errors import InputError
 from zoo.data import VocabularyTokenizer, captions, read_vocabulary_tokenizer
 from zoo.data.text.bert_tokenizer import BertTokenizer, _in_tensorflow, read_bert_tokenizer
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
-from zoo.errors import InputError
 
 MERGES = '"version\nt h\nth e</w>\nd o\ndo g</w>\na n\nan d</w>\n! !</w>\n1 2</w>\n'
 PIECES = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",

@@ -3,10 +3,10 @@ import unicodedata
 import pytest
 from PIL import Image
 
+from halo_search.errors import InputError
 from pairs import load_pairs
 from zoo import data
 from zoo.data import own_pairs
-from zoo.errors import InputError
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ import filecmp
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
 from zoo.data import cub, toy_birds
 from zoo.data.toy.birds import attributes
-from zoo.errors import InputError
 
 SIZES = {"num_classes": 12, "images_per_class": 5, "image_size": 32}
 

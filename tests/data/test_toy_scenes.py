@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
 from zoo.data import coco, toy_scenes
 from zoo.data.toy.scenes.truth import MAX_BIRDS
-from zoo.errors import InputError
 from zoo.metrics import read_instance_labels
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from halo_search.towers.piece_tokenizer import read_tokenizer
 from tiny_hub import FAMILIES, SIZE, sentence_pieces, siglip_pieces, tiny_hub
 from zoo.checkpoints.family import siglip_tokenizer
 from zoo.data import read_clip_tokenizer
 from zoo.data.text.twin import tokenizer_of
 from zoo.encoders.subwords import HubTokenizer
-from zoo.files.piece_tokenizer import read_tokenizer
 
 pytest.importorskip("keras_hub")
 WORDS = "a photo of two DOGS' running on the beach, it's DON'T 2017 12th ½ red_bird İ ΟΔΟΣ"

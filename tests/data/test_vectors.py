@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
+from halo_search.files.vector_files import read_column, read_vectors
 from zoo import data
 from zoo.data import batches
-from zoo.errors import InputError
-from zoo.files.vector_files import read_column, read_vectors
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.normal(size=(40, 5)).astype("float32")

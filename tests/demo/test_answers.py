@@ -8,8 +8,8 @@ from demo import answers, cards, limits, map_plot, own_panel, verdict_card
 from demo.limits import RefusedError
 from demo.reference import Reference
 from demo.service import Service
+from halo_search.retriever import Judgement
 from zoo import similarities
-from zoo.retriever import Judgement
 
 FITS = np.linspace(0.9, 0.1, 9)  # of nine results, five of which fit
 SURE = Judgement(FITS, 0.8, "likely", "About 9 in 10.", 5.2, length=lambda error: 100)

@@ -15,9 +15,9 @@ import zoo
 from demo import opening, page, sources, verdict_card
 from demo.__main__ import _private_folder, main
 from demo.service import Service
-from zoo.confidence.judge import VERDICTS
-from zoo.data.loaders.packaged_photos import packaged_vectors
-from zoo.errors import InputError
+from halo_search.confidence.judge import VERDICTS
+from halo_search.errors import InputError
+from halo_search.photos import packaged_vectors
 from zoo.models import Tower
 from zoo.models.run_folder import RunFolder
 

@@ -6,17 +6,17 @@ import shutil
 import sys
 
 import pytest
+from halo_search.towers.stored_towers import FACTS, StoredTower
 
-import halo_zoo
+import halo_search.cli.main
 import zoo
 from demo import chooser, page, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
-from halo_zoo.search import main as search
+from halo_search.cli.search import main as search
+from halo_search.errors import InputError
+from halo_search.files.written import facts_of, read_sealed, sealed
 from processes import python
-from zoo.errors import InputError
-from zoo.files.written import facts_of, read_sealed, sealed
-from zoo.retriever.stored_towers import FACTS, StoredTower
 
 MODEL = "toy_birds_pfe"
 WORDS = ("a small bird with a red crown", "a bird with black wings", "a blue bird", "a house")
@@ -53,10 +53,10 @@ def captions(photos, words, towers_once):
 HEAVY = ("tensorflow", "keras", "tensorflow_probability", "matplotlib")
 ASKS = """
 import json, sys, urllib.request
-import halo_zoo
-from halo_zoo import applications_folder
+import halo_search.cli.main
+from halo_search.cli.main import applications_folder
 
-halo_zoo._runner(lazily=True)  # as `halo demo` begins
+halo_search.cli.main._runner(lazily=True)  # as `halo demo` begins
 sys.path.insert(0, str(applications_folder()))
 from demo import own_panel, page, stored_index
 
@@ -189,7 +189,7 @@ def test_what_is_no_index_is_one_line(index, words, tmp_path, error_of, monkeypa
 
     def halo_demo(*words):
         """The last line of the error."""
-        return error_of(halo_zoo.main, ["demo", *map(str, words)]).splitlines()[-1]
+        return error_of(halo_search.cli.main.main, ["demo", *map(str, words)]).splitlines()[-1]
 
     assert "--captions is not of an index" in halo_demo(index, "--captions", words)
     old = tmp_path / "old"

@@ -5,9 +5,9 @@ import pytest
 
 import hugging_face
 import zoo
+from halo_search.errors import InputError
 from zoo.encoders import gaussian_towers
 from zoo.encoders.clip import clip_blocks, clip_image, clip_text
-from zoo.errors import InputError
 from zoo.training import dual_encoder_rates
 
 TOKENS, LENGTH, WORDS = 5, 7, 40

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from halo_search.errors import InputError
 from layer_checks import check_layer
 from zoo.encoders import (
     convolutional,
@@ -18,7 +19,6 @@ from zoo.encoders import (
 from zoo.encoders.convolutional import load_torchvision_weights
 from zoo.encoders.efficientnet_lite import STAGES
 from zoo.encoders.point_towers import resizing_of_tower
-from zoo.errors import InputError
 from zoo.layers import ImagePreprocessing
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype("uint8")

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from export.signatures import Signatures
+from halo_search.errors import InputError
 from tiny_sentence import (
     BLOCKS,
     HEADS,
@@ -24,7 +25,6 @@ from tiny_sentence import (
 from zoo import encoders, losses, models, similarities
 from zoo.data import captions, read_bert_tokenizer
 from zoo.encoders import bert, point_towers
-from zoo.errors import InputError
 
 TEXTS = ["a red bird", "dogs on a bird", "dog", "a a a a a a a a a"]
 

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from zoo.confidence import Fits, Probes, QueryScores
-from zoo.confidence.bank import Bank
-from zoo.confidence.fits import SHORT, priors
-from zoo.confidence.judge import Asked
-from zoo.confidence.words import CaptionBank, stems, words_of
+from halo_search.confidence import Fits, Probes, QueryScores
+from halo_search.confidence.bank import Bank
+from halo_search.confidence.fits import SHORT, priors
+from halo_search.confidence.judge import Asked
+from halo_search.confidence.words import CaptionBank, stems, words_of
+from halo_search.files.json_files import pack, unpack
 from zoo.evaluation import fits as learning
 from zoo.evaluation.fits import Captioned, Labelled, learn_fits, with_fits
-from zoo.files.json_files import pack, unpack
 from zoo.similarities import Cosine
 
 DIM, PHOTOS, EACH = 24, 240, 3

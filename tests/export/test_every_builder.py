@@ -11,11 +11,11 @@ from scipy.special import expit
 
 import tiny_models
 from export import export_model
+from halo_search.embeddings.arrays import as_arrays
+from halo_search.embeddings.spaces import SPACES
 from processes import python
 from zoo import embeddings
 from zoo.data import captions, sources
-from zoo.embeddings.arrays import as_arrays
-from zoo.embeddings.spaces import SPACES
 
 pytestmark = pytest.mark.slow
 # Of the others test_matrix.py runs the signatures in this process, and test_features.py exports

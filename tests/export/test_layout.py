@@ -15,7 +15,7 @@ import tiny_models
 from export import __main__ as command
 from export import export_model, requests, saved_model
 from export.stored_weights import StoredWeights
-from zoo.errors import InputError
+from halo_search.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 

@@ -9,12 +9,12 @@ import tensorflow as tf
 import zoo
 from export import __main__ as command
 from export.onnx_towers import export_onnx
+from halo_search.errors import InputError
 from processes import python
 from tiny_sentence import LENGTH, PIECES, random_weights, write_checkpoint
 from tiny_towers import encoders
 from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.twin import tokenizer_of
-from zoo.errors import InputError
 
 pytest.importorskip("tf2onnx")
 pytest.importorskip("onnxruntime")

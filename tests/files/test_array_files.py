@@ -12,14 +12,14 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 import zoo
+from halo_search.confidence import Probes
+from halo_search.errors import InputError
+from halo_search.files.array_files import open_memmap, read_arrays
+from halo_search.files.decoding import decoded, fit
+from halo_search.files.json_files import pack, unpack
+from halo_search.files.tables import read_table
+from halo_search.files.vector_files import read_vectors
 from pixel_model import pixel_model
-from zoo.confidence import Probes
-from zoo.errors import InputError
-from zoo.files.array_files import open_memmap, read_arrays
-from zoo.files.decoding import decoded, fit
-from zoo.files.json_files import pack, unpack
-from zoo.files.tables import read_table
-from zoo.files.vector_files import read_vectors
 
 
 def _member(shape, data, dtype="<f8"):

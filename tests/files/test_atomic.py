@@ -13,17 +13,17 @@ import pytest
 from filelock import Timeout
 
 import forked
-from zoo.errors import InputError
-from zoo.files import cache_folder, locked
-from zoo.files.atomic import in_turn, remove_leftovers
-from zoo.files.written import Written
+from halo_search.errors import InputError
+from halo_search.files import cache_folder, locked
+from halo_search.files.atomic import in_turn, remove_leftovers
+from halo_search.files.written import Written
 from zoo.models.run_folder import RunFolder
 from zoo.training.resume import Resume
 
 WRITER = """
 import os, sys
 os.getpid = lambda: 1  # as in a container of its own
-from zoo.files.atomic import atomic, remove_leftovers
+from halo_search.files.atomic import atomic, remove_leftovers
 folder, letter, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -80,7 +80,7 @@ def test_what_nobody_has_written_to_for_an_hour_goes(tmp_path):
 
 HOLDER = """
 import sys, time
-from zoo.files.atomic import locked
+from halo_search.files.atomic import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)

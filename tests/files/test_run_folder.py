@@ -10,10 +10,10 @@ import keras
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
+from halo_search.files.atomic import atomic, atomic_folder, write_text
+from halo_search.files.json_files import read_json
 from zoo.cli import setting
-from zoo.errors import InputError
-from zoo.files.atomic import atomic, atomic_folder, write_text
-from zoo.files.json_files import read_json
 from zoo.models.run_folder import RunFolder
 from zoo.training.settings import RunSettings
 
@@ -64,7 +64,7 @@ def test_settings_do_not_change_below_a_run_that_trains(tmp_path):
     RunFolder.open(tmp_path / "run", Settings())
     script = f"""
 import sys
-from zoo.files.atomic import locked
+from halo_search.files.atomic import locked
 with locked({str(tmp_path / "run")!r}):
     print("holds it", flush=True)
     sys.stdin.read()

@@ -15,7 +15,7 @@ import types
 from pathlib import Path
 
 # `import zoo` alone imports neither Keras nor TensorFlow: its rooms do, when they are touched.
-PRELOADED = ("zoo.models", "zoo.training", "zoo.plots", "zoo.search", "matplotlib.pyplot")
+PRELOADED = ("zoo.models", "zoo.training", "zoo.plots", "halo_search.index", "matplotlib.pyplot")
 
 
 def start(program, *arguments, env=None):

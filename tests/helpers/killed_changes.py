@@ -17,10 +17,10 @@ from types import SimpleNamespace
 import faiss
 import numpy as np
 
-from zoo import collection
-from zoo.collection import Encoded
-from zoo.files.written import Written
-from zoo.search import Index, built, storage
+from halo_search import collection
+from halo_search.collection import Encoded
+from halo_search.files.written import Written
+from halo_search.index import Index, built, storage
 
 faiss.omp_set_num_threads(1)  # a fork has no threads of its parent
 DIM = 4

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 import zoo
-from zoo.data.loaders.packaged_photos import packaged_vectors
+from halo_search.photos import packaged_vectors
 from zoo.models.tower import weights_sha256
 
 PRESET = "photos_pfe"

@@ -5,7 +5,7 @@ import copy
 import keras
 import tensorflow as tf
 
-from zoo.models import presets
+from zoo import presets
 from zoo.models.tower import weights_sha256
 
 
@@ -27,7 +27,7 @@ def read_once(patch):
 
 def write_once(patch):
     """Until `patch` is undone, the ONNX towers of a model are what was written first for it."""
-    from zoo.retriever import write_towers
+    from halo_search.retriever import write_towers
 
     write, kept = write_towers.write_sides, {}
 

@@ -7,8 +7,8 @@ import pytest
 
 import annotation_folder
 from annotation_folder import CAPTIONS, IMAGES, own_image
+from halo_search.errors import InputError
 from zoo.data import regions
-from zoo.errors import InputError
 from zoo.metrics import (
     MeanSimilarity,
     average_semantic_precision,

@@ -7,14 +7,9 @@ import pytest
 from scipy import stats
 from scipy.stats import norm
 
+from zoo.metrics.confidence import abstention_auc, confidence_quality, expected_calibration_error, reliability
 from studies.statistics import auroc
 from zoo import metrics
-from zoo.confidence import (
-    abstention_auc,
-    confidence_quality,
-    expected_calibration_error,
-    reliability,
-)
 from zoo.metrics import (
     Estimate,
     bootstrap,

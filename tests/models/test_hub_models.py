@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import zoo
+from halo_search.errors import InputError
 from tiny_hub import FAMILIES, IMAGES, LENGTH, TEXTS, compared, tiny_hub
 from zoo.encoders.subwords import HubTokenizer
-from zoo.errors import InputError
 from zoo.models import hub_models
 
 pytest.importorskip("keras_hub")

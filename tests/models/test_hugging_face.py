@@ -5,9 +5,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import zoo
+from halo_search.errors import InputError
 from hugging_face import write_clip, write_siglip
 from tiny_hub import compared, tiny_hub
-from zoo.errors import InputError
 
 pytest.importorskip("keras_hub")
 WRITERS = {"clip": write_clip, "siglip": write_siglip}

@@ -7,10 +7,10 @@ import tensorflow as tf
 
 import point_models
 import zoo
+from halo_search.errors import InputError
 from point_models import batch, largest_difference, tiny
 from zoo import encoders, losses, similarities
 from zoo.data.text.captions import WordTokenizer
-from zoo.errors import InputError
 
 
 @pytest.mark.parametrize(("builder", "mining"), [("vse0", "sum"), ("vsepp", "hardest")])

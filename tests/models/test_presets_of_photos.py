@@ -6,7 +6,7 @@ import own_pairs
 import zoo
 from tools import preset, preset_photos
 from zoo.evaluation.retrieval import encode, evaluate
-from zoo.models.presets import PACKAGED
+from zoo.presets import PACKAGED
 from zoo.training.run import Run
 
 MOST = 48e6  # bytes of one on the disk, 7.5 MB of them probes with the bank, 1.7 MB towers

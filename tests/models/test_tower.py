@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import halo_search
 import zoo
+from halo_search.errors import InputError
 from pixel_model import SIZE, pixel_model
 from zoo.data.text.captions import WordTokenizer
-from zoo.errors import InputError
 from zoo.evaluation import probes_of
 from zoo.models import Tower
 from zoo.models import tower as tower_file
@@ -248,7 +249,7 @@ def test_the_probes_of_points_are_the_means_of_the_others(presets):
         {"mean": rng.normal(size=(5, 4)), "log_variance": rng.normal(size=(5, 4))} for _ in "ab"
     )
     labels = np.arange(5)
-    probes = zoo.confidence.Probes.of(*sides, labels, labels, measure="total_variance")
+    probes = halo_search.confidence.Probes.of(*sides, labels, labels, measure="total_variance")
     probes.save(folder / "whole" / "probes.npz")
     found = probes_of(folder / "points")
     assert list(found.images) == list(found.captions) == ["mean"]

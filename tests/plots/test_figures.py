@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from zoo.errors import InputError
+from halo_search.errors import InputError
 from zoo.metrics import recall_by_uncertainty, risk_coverage, spearman
 from zoo.plots import (
     confidence_ellipses,

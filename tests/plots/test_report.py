@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pcme_2d
-from halo_zoo import report as command
+from halo_search.cli.main import report as command
+from zoo.metrics.confidence import abstention_auc
 from synthetic_run import encoded, picture, records
 from zoo import cli, data, evaluation
-from zoo.confidence import abstention_auc
 from zoo.data import Split, toy_birds
 from zoo.evaluation.printing import ASKED, sentence, verdict
 from zoo.models.run_folder import RunFolder

@@ -8,9 +8,9 @@ import pytest
 import birds
 import birds_systems
 import zoo
+from halo_search.errors import InputError
 from tools import preset
 from zoo.data import toy_birds
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 # Short captions, whose words a GRU reads one after the other.

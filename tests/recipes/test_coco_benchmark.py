@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import vse_coco
+from halo_search.errors import InputError
 from zoo import cli, evaluation, training
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 SMALL = ["--smoke", "--dim=8", "--word-dim=8", "--batch-size=8", "--max-words=9"]

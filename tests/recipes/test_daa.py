@@ -8,8 +8,8 @@ import pytest
 import daa_cub
 import vse_coco
 import zoo
+from halo_search.errors import MissingPackageError
 from zoo import cli, data, evaluation, losses, metrics, similarities, training
-from zoo.errors import MissingPackageError
 from zoo.models.run_folder import RunFolder
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("run_eagerly", "small_sets")]

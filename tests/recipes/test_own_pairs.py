@@ -14,13 +14,13 @@ import own_pairs_start
 import zoo
 from demo import sources
 from demo.service import Service
+from halo_search.errors import InputError
+from halo_search.retriever import VERDICTS
 from tiny_sentence import random_weights, write_checkpoint
 from zoo import cli
 from zoo.data.records.features import caption_vectors, pooled_vectors
 from zoo.encoders.sentence import text_folder
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
-from zoo.retriever import VERDICTS
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -149,7 +149,7 @@ def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp
 
 
 def test_without_the_preset_a_sentence_says_what_to_give(photos, tmp_path, error_of, monkeypatch):
-    monkeypatch.setattr(zoo.models.presets, "PACKAGED", tmp_path / "none")
+    monkeypatch.setattr(zoo.presets, "PACKAGED", tmp_path / "none")
     said = error_of(cli.run, own_pairs.main, [f"--data-dir={photos}", f"--out={tmp_path / 'run'}"])
     assert "'photos_pfe' is not packaged here; give --text-weights" in said
 

@@ -5,7 +5,7 @@ import importlib
 import pytest
 import tensorflow as tf
 
-import halo_zoo
+import halo_search.cli.main
 from zoo import training
 
 FLAGS = {"own_vectors": ("--method=pcmepp",)}
@@ -43,7 +43,9 @@ def test_every_shape_of_a_batch_is_fixed(drawn_birds, tmp_path, monkeypatch):
 
 
 @pytest.mark.very_slow
-@pytest.mark.parametrize("recipe", [n for n in halo_zoo.recipes() if n not in WITH_DATA])
+@pytest.mark.parametrize(
+    "recipe", [n for n in halo_search.cli.main.recipes() if n not in WITH_DATA]
+)
 def test_every_shape_is_fixed_and_the_host_is_not_called(recipe, tmp_path, monkeypatch):
     def fit(run, model, phase, stream, *_, **__):
         model.optimizer.build(model.trainable_variables)

@@ -9,9 +9,9 @@ from PIL import Image
 
 import zoo
 from colour_model import with_words
-from halo_zoo.search import main
-from zoo.errors import InputError
-from zoo.retriever import Retriever
+from halo_search.cli.search import main
+from halo_search.errors import InputError
+from halo_search.retriever import Retriever
 
 TEXTS = ("a dog on a beach", "snow", "a plate of food on a table")
 
@@ -36,7 +36,7 @@ def home(tmp_path_factory):
     for name, made in {"own": model(0), "other": model(1), "wider": model(0, 9)}.items():
         zoo.save_preset(made, home / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("zoo.retriever.commands.write_towers", lambda *arguments: (None, None))
+        patch.setattr("halo_search.cli.build.write_towers", lambda *arguments: (None, None))
         main(["build", str(home / "photos"), str(home / "built"), "--model", str(home / "own")])
     Retriever.build(home / "own", home / "photos").save(home / "saved")
     return home

@@ -8,15 +8,15 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 import zoo
-from halo_zoo.search import main
+from halo_search.cli.search import main
+from halo_search.confidence import Fits, Probes, calibrate_on
+from halo_search.confidence.calibrate import AtChanceError, found_first
+from halo_search.confidence.fits import Trial
+from halo_search.confidence.quality import ceiling
+from halo_search.index import Index
 from tiny_hub import tiny_hub
-from zoo.confidence import Fits, Probes, calibrate_on
-from zoo.confidence.calibrate import AtChanceError, found_first
-from zoo.confidence.fits import Trial
-from zoo.confidence.quality import ceiling
 from zoo.data import packaged_photos
 from zoo.evaluation import probes_of
-from zoo.search import Index
 
 SENTENCE = "matches questions with items no better than chance"
 QUESTIONS = ["a dog on a beach", "asdf qwer", "a man on a bus"]

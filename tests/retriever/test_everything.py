@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.confidence import Fits, calibrate_on
-from zoo.confidence.judge import Judge
-from zoo.retriever import Retriever
-from zoo.search import Index
+from halo_search.confidence import Fits, calibrate_on
+from halo_search.confidence.judge import Judge
+from halo_search.index import Index
+from halo_search.retriever import Retriever
 
 SIZE, DIM = 300, 12
 

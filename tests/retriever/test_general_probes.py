@@ -5,10 +5,10 @@ import pytest
 
 import zoo
 from colour_model import colour_model, pixel_model
-from halo_zoo.search import main
-from zoo.confidence.probes import GENERAL, OFF
+from halo_search.cli.search import main
+from halo_search.confidence.probes import GENERAL, OFF
+from halo_search.errors import InputError
 from zoo.data import packaged_captions, packaged_photos
-from zoo.errors import InputError
 
 NOTE = f"by {OFF[1]} at most in 9 of 10."
 QUESTION = "a dog lies on the grass with a ball in its mouth"

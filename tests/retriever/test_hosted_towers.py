@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
+from halo_search.towers.stored_towers import TOKENIZER, StoredTower
 from PIL import Image
 
 import memory
 import released
 import zoo
-from halo_zoo.search import main
+from halo_search.cli.search import main
+from halo_search.index import Index, built
+from halo_search.retriever import Retriever
+from halo_search.towers.piece_tokenizer import read_tokenizer
 from tiny_hub import siglip_pieces, tiny_hub
-from zoo.files.piece_tokenizer import read_tokenizer
-from zoo.retriever import Retriever
-from zoo.retriever.stored_towers import TOKENIZER, StoredTower
-from zoo.retriever.write_towers import write_towers
-from zoo.search import Index, built
+from zoo.answering.write_towers import write_towers
 
 pytest.importorskip("keras_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_general_photos")]
@@ -25,9 +25,9 @@ ASK = """
 import sys, time
 for name in ("tensorflow", "keras", "tensorflow_text", "keras_hub"):
     sys.modules[name] = None
-import halo_zoo
+import halo_search.cli.main
 try:
-    halo_zoo.main(["search", "query", sys.argv[1], "two dogs"])
+    halo_search.cli.main.main(["search", "query", sys.argv[1], "two dogs"])
 except SystemExit:
     pass
 print(time.process_time())

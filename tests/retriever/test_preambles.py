@@ -2,8 +2,8 @@
 
 import pytest
 
-from zoo.confidence.words import is_short, stem, stems
-from zoo.retriever.questions import as_asked, asked_for
+from halo_search.confidence.words import is_short, stem, stems
+from halo_search.retriever.questions import as_asked, asked_for
 
 
 @pytest.mark.parametrize(

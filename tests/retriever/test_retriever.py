@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 import zoo
+from halo_search.confidence import Probes
+from halo_search.errors import InputError
+from halo_search.retriever import VERDICTS, Answer
+from halo_search.retriever.parts import own_probes
 from zoo import evaluation
-from zoo.confidence import Probes
-from zoo.errors import InputError
-from zoo.retriever import VERDICTS, Answer
-from zoo.retriever.parts import own_probes
 
 PRESET = "toy_birds_pfe"
 

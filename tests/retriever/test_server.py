@@ -17,9 +17,9 @@ from PIL import Image
 from starlette.exceptions import HTTPException
 
 import zoo
-from zoo.errors import InputError
-from zoo.retriever import limits, server
-from zoo.retriever.sent_pictures import Decoders
+from halo_search.errors import InputError
+from halo_search.retriever import limits, server
+from halo_search.server.sent_pictures import Decoders
 
 
 @pytest.fixture(scope="module")

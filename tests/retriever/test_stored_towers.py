@@ -12,13 +12,12 @@ import urllib.request
 
 import numpy as np
 import pytest
+from halo_search.towers.stored_towers import StoredTower
 
-import zoo
-from halo_zoo.search import main
+from halo_search.cli.search import main
+from halo_search.retriever import Retriever
 from processes import python
 from zoo.data import toy_birds
-from zoo.retriever import Retriever
-from zoo.retriever.stored_towers import StoredTower
 
 QUESTIONS = [
     "a small bird with a red crown",
@@ -35,8 +34,8 @@ WITHOUT = """
 import sys
 for name in ("tensorflow", "keras", "tf_keras", "matplotlib", "keras_hub"):
     sys.modules[name] = None
-import halo_zoo
-halo_zoo.main(sys.argv[1:])
+import halo_search.cli.main
+halo_search.cli.main.main(sys.argv[1:])
 """
 
 
@@ -77,7 +76,7 @@ def test_pictures_are_asked_alike(folder, both):
     assert isinstance(plain.tower("images"), StoredTower)
     assert found.ids.tolist() == expected.ids.tolist()
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-4, atol=1e-4)
-    with pytest.raises(zoo.errors.InputError, match="item 0"):
+    with pytest.raises(InputError, match="item 0"):
         plain.tower("images").of_files([b"no picture"])
 
 
@@ -111,10 +110,10 @@ def test_every_damaged_file_is_named_and_none_is_raw(folder, tmp_path):
             changed = before[:at] + bytes([before[at] ^ 1 << int(rng.integers(8))])
             changed += before[at + 1 :] if damage else b""
             path.write_bytes(changed)
-            with pytest.raises(zoo.errors.InputError, match=r"\w"):
+            with pytest.raises(InputError, match=r"\w"):
                 asked_of(whole)
         path.unlink()
-        with pytest.raises(zoo.errors.InputError, match=r"\w"):
+        with pytest.raises(InputError, match=r"\w"):
             asked_of(whole)
         path.write_bytes(before)
     asked_of(whole)
@@ -133,7 +132,7 @@ def test_what_is_open_answers_whatever_becomes_of_its_folder(folder, both, tmp_p
 FORK = """
 import os, sys
 import numpy as np
-from zoo.retriever import Retriever
+from halo_search.retriever import Retriever
 retriever = Retriever.load(sys.argv[1])
 questions = [f"a small bird {n}" for n in range(200)]
 expected = [one.ids.tolist() for one in retriever.ask(questions)]

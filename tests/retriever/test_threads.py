@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import zoo
+from halo_search.index import Index
 from zoo.evaluation import probes_of
-from zoo.search import Index
 
 BASE, GROUP = 120, 9  # items that stay, and that come and go together
 GROUPS = 5  # of each thread that adds and removes

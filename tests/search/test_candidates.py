@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from halo_search.index import SPACES, Index
 from zoo import similarities as S
-from zoo.search import SPACES, Index
 
 RANKED = [
     S.KLDivergence(),

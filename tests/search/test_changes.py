@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import forked
+from halo_search.embeddings.arrays import take
+from halo_search.errors import InputError
+from halo_search.files.written import read_sealed, sealed
+from halo_search.index import Index
+from halo_search.index import index as index_file
 from zoo import similarities as S
-from zoo.embeddings.arrays import take
-from zoo.errors import InputError
-from zoo.files.written import read_sealed, sealed
-from zoo.search import Index
-from zoo.search import index as index_file
 
 
 @pytest.mark.parametrize("similarity", [S.ClosedFormSampledDistance(), S.KLDivergence()])
@@ -56,7 +56,7 @@ def test_save_and_load(gaussians, tmp_path):
 
 @pytest.mark.parametrize("moment", ["write_index", "save", "facts_of"])
 def test_a_failure_while_saving_leaves_the_old_index(gaussians, tmp_path, monkeypatch, moment):
-    from zoo.search import storage
+    from halo_search.index import storage
 
     index = Index.build(gaussians(30), "kl")  # which keeps its columns
     index.save(tmp_path)

@@ -11,15 +11,15 @@ from PIL import Image
 
 import zoo
 from colour_model import colour_gaussians
-from halo_zoo.search import main
-from zoo.collection import Collection, encoding
-from zoo.confidence import Probes
-from zoo.confidence.probes import contents_hash
-from zoo.embeddings.arrays import as_arrays
-from zoo.errors import InputError
+from halo_search.cli.search import main
+from halo_search.collection import Collection, encoding
+from halo_search.confidence import Probes
+from halo_search.confidence.probes import contents_hash
+from halo_search.embeddings.arrays import as_arrays
+from halo_search.errors import InputError
+from halo_search.index import Hub, Index, built, storage
+from halo_search.retriever import Retriever
 from zoo.models.run_folder import RunFolder
-from zoo.retriever import Retriever
-from zoo.search import Hub, Index, built, storage
 
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
@@ -202,7 +202,7 @@ def test_a_source_is_looked_at_before_keras_is_imported(
     (tmp_path / "empty").mkdir()
     (tmp_path / "list.csv").write_text("photo\nb.png\n")
     np.save(tmp_path / "v.npy", np.zeros((3, 4), "f4"))
-    monkeypatch.setattr("halo_zoo.search.importlib.import_module", pytest.fail)
+    monkeypatch.setattr("halo_search.cli.search.importlib.import_module", pytest.fail)
     with pytest.raises(InputError, match=said):
         main([command, str(tmp_path / source), str(tmp_path / "out"), "--model", "photos_pfe"])
 

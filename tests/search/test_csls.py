@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.confidence import Probes
-from zoo.confidence.probes import OF_CORRECTED
-from zoo.embeddings.arrays import take
-from zoo.embeddings.csls import NEIGHBOURS
+from halo_search.confidence import Probes
+from halo_search.confidence.probes import OF_CORRECTED
+from halo_search.embeddings.arrays import take
+from halo_search.embeddings.csls import NEIGHBOURS
+from halo_search.index import Index, scoring
+from halo_search.retriever.hubs import hub_gain
 from zoo.evaluation import probes_of
-from zoo.evaluation.gallery import hub_gain
-from zoo.search import Index, scoring
 from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
 
 SIMILARITIES = ("csd", closed_form_sampled_distance, "cosine", "squared_euclidean")

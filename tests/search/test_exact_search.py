@@ -4,8 +4,8 @@ import faiss
 import numpy as np
 import pytest
 
+from halo_search.index import SPACES, Index
 from zoo import similarities as S
-from zoo.search import SPACES, Index
 
 
 def csd(gallery, queries):

@@ -13,11 +13,11 @@ from PIL import Image
 
 import zoo
 from colour_model import with_words
-from halo_zoo.search import main
-from zoo import collection
-from zoo.collection import Collection, encoding
-from zoo.errors import InputError
-from zoo.search import built
+from halo_search import collection
+from halo_search.cli.search import main
+from halo_search.collection import Collection, encoding
+from halo_search.errors import InputError
+from halo_search.index import built
 
 CAPTIONS = ["red", "green", "blue"]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import zoo
+from halo_search.index import Index, hubs
+from halo_search.index.hubness import taken_by_few
 from zoo.evaluation import probes_of
-from zoo.search import Index, hubs
-from zoo.search.hubness import taken_by_few
 
 
 def world(items, seed=0, dim=32):

@@ -13,18 +13,18 @@ from PIL import Image
 
 import zoo
 from colour_model import colour_gaussians
-from halo_zoo.search import main
+from halo_search.cli.search import main
+from halo_search.confidence import calibrate_on
+from halo_search.embeddings.arrays import take
+from halo_search.errors import InputError
+from halo_search.files.written import read_sealed, sealed
+from halo_search.index import Index
 from zoo import similarities as S
-from zoo.confidence import calibrate_on
-from zoo.embeddings.arrays import take
-from zoo.errors import InputError
-from zoo.files.written import read_sealed, sealed
-from zoo.search import Index
 
 pytest.importorskip("lancedb", reason='pip install ".[large]"')
 
-from zoo.search import lance
-from zoo.search.lance import LanceIndex
+from halo_search.index import lance
+from halo_search.index.lance import LanceIndex
 
 SIMILARITIES = {
     "cosine": "cosine",
@@ -220,9 +220,9 @@ KILLED = """
 import os, sys
 os.environ["HALO_LAZY"] = "1"
 import numpy as np
-from zoo.search import scoring
-from zoo.search.lance import LanceIndex
-index = LanceIndex.load(sys.argv[1], scoring.Portable)
+from halo_search.index import scoring
+from halo_search.index.lance import LanceIndex
+index = LanceIndex.load(sys.argv[1])
 rng = np.random.default_rng(0)
 while True:
     index.add({"mean": rng.normal(size=(3000, 24)).astype("float32")})

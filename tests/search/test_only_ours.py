@@ -10,10 +10,10 @@ from PIL import Image
 
 import zoo
 from colour_model import colour_gaussians
-from halo_zoo.search import main
-from zoo.errors import InputError
-from zoo.files.written import read_sealed, sealed
-from zoo.search import built
+from halo_search.cli.search import main
+from halo_search.errors import InputError
+from halo_search.files.written import read_sealed, sealed
+from halo_search.index import built
 
 FOLDERS = ("index", "towers-x", "data-1")
 FILES = ("names.json", "part-000000.parquet")

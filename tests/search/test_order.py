@@ -6,11 +6,9 @@ import warnings
 import numpy as np
 import pytest
 
-import zoo
+from halo_search.confidence import calibrate_on
+from halo_search.index import Index, scoring
 from zoo import similarities as S
-from zoo.confidence import calibrate_on
-from zoo.search import Index, scoring
-from zoo.search.scoring import Portable
 
 COPIES, ITEMS, DIM = 12, 20, 24  # more copies than the search finds to spare
 IDS = np.random.default_rng(3).permutation(1000)[: COPIES * ITEMS]
@@ -162,8 +160,8 @@ def test_numbers_score_as_the_layer_does(similarity, gaussians, tmp_path):
     gallery, queries = gaussians(60), gaussians(20)
     index = Index.build(gallery, similarity)
     index.save(tmp_path)
-    plain = Index.load(tmp_path, Portable)
-    assert isinstance(plain.similarity, Portable)
+    plain = Index.load(tmp_path)
+    assert isinstance(plain.similarity)
     for found, expected in zip(plain.search(queries, 10), index.search(queries, 10), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     for found, expected in zip(
@@ -175,16 +173,16 @@ def test_numbers_score_as_the_layer_does(similarity, gaussians, tmp_path):
 
 def test_a_similarity_that_ranks_candidates_is_not_portable(gaussians, tmp_path):
     index = Index.build(gaussians(30), S.KLDivergence())
-    assert Portable.of(index.similarity) is None
+    assert scoring.portable(index.similarity) is None
     index.save(tmp_path)
     assert json.loads((tmp_path / "index.json").read_text())["portable"] is None
-    with pytest.raises(zoo.errors.InputError, match="its similarity"):
-        Index.load(tmp_path, Portable)
+    with pytest.raises(InputError, match="its similarity"):
+        Index.load(tmp_path)
 
 
 def test_saving_again_keeps_the_layer(gaussians, tmp_path):
     Index.build(gaussians(30), S.Cosine(scale=7.0)).save(tmp_path / "a")
-    plain = Index.load(tmp_path / "a", Portable)
+    plain = Index.load(tmp_path / "a")
     plain.add(gaussians(3))
     plain.save(tmp_path / "b")
     again = Index.load(tmp_path / "b")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import zoo
+from halo_search.confidence import Fits, Probes
+from halo_search.embeddings.arrays import take
+from halo_search.index import Index
 from zoo import similarities as S
-from zoo.confidence import Fits, Probes
-from zoo.embeddings.arrays import take
-from zoo.search import Index
 
 SIMILARITIES = {
     "cosine": S.Cosine(),
@@ -65,7 +65,7 @@ def test_a_part_answers_as_a_gallery_of_its_items(name, hubs, engine, make, rng,
     more = {"hubs": probes.questions("images") if hubs else None}
     if engine == "lance":
         pytest.importorskip("lancedb", reason='pip install ".[large]"')
-        from zoo.search.lance import LanceIndex
+        from halo_search.index.lance import LanceIndex
 
         index = LanceIndex.build(tmp_path / "large", gallery, similarity, ids=IDS, **more)
     else:

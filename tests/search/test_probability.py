@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from halo_search.confidence import Confidence, QueryScores
+from halo_search.embeddings.arrays import take
+from halo_search.index import Index, storage
+from halo_search.index import index as index_file
 from zoo import similarities as S
-from zoo.confidence import Confidence, QueryScores
-from zoo.embeddings.arrays import take
 from zoo.evaluation.gallery import item_vectors
-from zoo.search import Index, storage
-from zoo.search import index as index_file
 
 
 def full(gallery, queries, similarity, sign=1.0):

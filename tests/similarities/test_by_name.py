@@ -4,8 +4,8 @@ import keras
 import pytest
 
 import zoo
+from halo_search.index import SPACES
 from zoo import losses, similarities
-from zoo.search import SPACES
 from zoo.similarities import by_name
 
 CLASSES = [

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
 from studies import crop_triplets, set_algebra
 from studies.crop_figures import crop_figures
 from studies.daa_figures import asp_curves, choose, positives_plot, precision_at_plot
 from zoo.data import toy_scenes, visual_genome
 from zoo.data.records import Records
-from zoo.errors import InputError
 from zoo.metrics.blocks import as_similarity
 
 

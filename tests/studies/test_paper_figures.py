@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import annotation_folder
+from halo_search.errors import InputError
 from studies import approximate_search, pcme_figures, plausible_matches, similarity_flops
 from zoo import evaluation, metrics, models
 from zoo.data import Split
 from zoo.data.records import Records
 from zoo.data.records.sources import Features
 from zoo.data.text.captions import WordTokenizer
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 COLOURS = ("red", "green", "blue", "black", "white", "grey", "brown", "pink", "gold", "tan")

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
+from halo_search.embeddings.arrays import unit
+from halo_search.errors import InputError
 from studies import ablations, oracle, people, seed_table
 from studies import generic_probes as study
 from studies.ambiguity import Points, halves
 from studies.judgments import FILE, Grades, Judgments
-from zoo.embeddings.arrays import unit
-from zoo.errors import InputError
 from zoo.models.run_folder import RunFolder
 
 HEAD = ("caption_of", "caption", "image", "yes", "no", "expert_1", "expert_2", "expert_3")

@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 import zoo
+from halo_search.confidence.probes import contents_hash
+from halo_search.photos import FOLDER
 from tiny_sentence import BLOCKS, LENGTH, random_weights, write_checkpoint
 from tools import figures, preset_photos, preset_text, preset_vectors
 from zoo import encoders
-from zoo.confidence.probes import contents_hash
 from zoo.data import read_bert_tokenizer
-from zoo.data.loaders.packaged_photos import FOLDER
 from zoo.data.records import Records
 from zoo.data.records.sources import Features, Split
 from zoo.evaluation import probes_of

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from halo_search.errors import InputError
+from halo_search.files.json_files import write_json
 from zoo import encoders, losses, models
 from zoo.data.text.captions import WordTokenizer
-from zoo.errors import InputError
-from zoo.files.json_files import write_json
 from zoo.models.run_folder import RunFolder
 from zoo.training import Execution, Run, RunSettings, distribute, on_one_device, strategy
 from zoo.training.execution import in_parts, is_chief

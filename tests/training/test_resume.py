@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import forked
-from zoo.errors import InputError
+from halo_search.errors import InputError
 from zoo.training.resume import HistoryFile, Resume, read_history
 
 EPOCHS = 2

@@ -6,13 +6,13 @@ import keras
 import numpy as np
 import pytest
 
+from halo_search.errors import InputError
+from halo_search.files import locked
 from recipes import own_pairs
 from zoo.data import Split
 from zoo.data.records import Records
 from zoo.data.records.features import cached
 from zoo.data.records.sources import Pictures
-from zoo.errors import InputError
-from zoo.files import locked
 from zoo.models.run_folder import RunFolder
 from zoo.training import BestEpoch, RetrievalSettings, Run, Validation, run, start
 

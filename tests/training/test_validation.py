@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from halo_search.errors import InputError
 from zoo import models
 from zoo.data import Split
 from zoo.data.records import Records
 from zoo.data.records.sources import Features
 from zoo.data.text.captions import WordTokenizer
-from zoo.errors import InputError
 from zoo.evaluation import encode
 from zoo.metrics import evaluate_retrieval
 from zoo.models.run_folder import RunFolder

@@ -7,12 +7,12 @@ from typing import Any
 
 import keras
 
+from halo_search.errors import InputError, require
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.data.text.clip_tokenizer import read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import of_word_ids, read_vocabulary_tokenizer
 from zoo.encoders.subwords import CLIP, WEB, HubTokenizer
 from zoo.encoders.weight_arrays import WeightArrays
-from zoo.errors import InputError, require
 from zoo.models.dual_encoder import DualEncoder
 
 # Names under which the files lie in folders on hubs, the first that is there is read.

@@ -5,12 +5,12 @@ import pathlib
 
 import keras
 
+from halo_search.errors import InputError
+from halo_search.files.json_files import read_object
 from zoo.checkpoints.family import Source
 from zoo.checkpoints.open_clip import PCMEPP, PROLIP
 from zoo.checkpoints.vsepp import PCME, PVSE, SGRAF, VSE_INFINITY, VSEPP, VSRN
 from zoo.encoders.weight_arrays import SAFETENSORS, SUFFIXES, WeightArrays
-from zoo.errors import InputError
-from zoo.files.json_files import read_object
 from zoo.models.dual_encoder import DualEncoder
 
 # The names of an earlier one include those of a later one.

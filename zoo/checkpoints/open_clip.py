@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from halo_search.errors import InputError
 from zoo import encoders, losses, models, similarities
 from zoo.checkpoints.family import Family, Source, check_settings, clip_tokenizer, prolip_tokenizer
 from zoo.encoders import gaussian_towers, weight_layouts
 from zoo.encoders.open_clip import CLIP_EPSILON
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry
-from zoo.errors import InputError
 from zoo.layers.transformer import GELU, QUICK_GELU
 from zoo.models.dual_encoder import DualEncoder
 

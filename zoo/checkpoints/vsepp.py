@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from halo_search.errors import InputError
 from zoo import encoders, models
 from zoo.checkpoints.family import (
     Family,
@@ -15,7 +16,6 @@ from zoo.encoders.convolutional import torchvision_backbone
 from zoo.encoders.stored_features import regions_and_hidden
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry
-from zoo.errors import InputError
 from zoo.models.dual_encoder import DualEncoder
 
 _LENGTH = 64  # the released code cuts no caption

@@ -16,23 +16,36 @@ if __name__ == "__main__":
 """
 
 import argparse
-import contextlib
 import dataclasses
-import difflib
-import logging
-import os
-import signal
-import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NoReturn, TypeVar
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
 
+from halo_search.cli.parser import (
+    OneLineParser,
+    naming,
+    program,
+    run,
+    unknown_flag,
+    verbosity,
+)
 from zoo.cli import bounds
-from zoo.errors import InputError, typed
+
+__all__ = [
+    "AS_DEFAULT",
+    "OneLineParser",
+    "differs",
+    "inherit",
+    "naming",
+    "parse",
+    "program",
+    "run",
+    "setting",
+    "verbosity",
+]
 
 Settings = TypeVar("Settings")
-_NEAR = 0.8  # of `difflib`, from which a flag is likely what was meant
 
 
 def setting(
@@ -59,7 +72,7 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
-        kind: of a number, a key of `zoo.cli.bounds.BOUNDS`, where its name does not say it.
+        kind: of a number, a key of `halo_search.cli.bounds.BOUNDS`, where its name does not say it.
     """
     metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
     if toy is not ...:
@@ -102,7 +115,7 @@ def parse(
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
     Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
-    least 0 (`zoo.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
+    least 0 (`halo_search.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
     """
     parser = OneLineParser(
         description=description,
@@ -115,7 +128,7 @@ def parse(
         _add_flag(parser, field, hints[field.name])
     namespace, unknown = parser.parse_known_args(argv)
     if unknown:
-        parser.error(_unknown_flag(unknown[0], [_flag(field) for field in fields]))
+        parser.error(unknown_flag(unknown[0], [_flag(field) for field in fields]))
     given = vars(namespace)
     values = {**_variants(fields, given), **given}
     try:
@@ -126,101 +139,6 @@ def parse(
         return settings_class(**values)
     except ValueError as error:  # of __post_init__: a value that is not allowed
         parser.error(str(error))
-
-
-def run(main: Callable[..., Any], *args: Any) -> NoReturn:
-    """Calls a command line's `main` and ends the process with its exit code."""
-    logging.getLogger("tensorflow").setLevel(
-        logging.ERROR
-    )  # users cannot act on retracing warnings
-    try:
-        code = main(*args)
-        print(end="", flush=True)  # here, where a closed pipe is no error
-    except InputError as error:
-        code = _complain(str(error))
-    except BrokenPipeError:  # `| head`: nobody reads further
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + signal.SIGPIPE
-    except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        code = _complain(f"{error.strerror or error}{where}")
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        code = 130
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def program(command: str) -> str:
-    """What the usage of a command line calls it: `"halo export"` where it runs as a subcommand of
-    `halo` (`halo_zoo`), else its own name, `"python -m export"`."""
-    return sys.argv[0] if sys.argv[0].startswith("halo ") else command
-
-
-def verbosity(shown: bool = True) -> int:
-    """Keras' `verbose` for a progress bar: 2, one line at the end, where standard output is a file
-    or a pipe, so that it holds no control characters."""
-    if not shown:
-        return 0
-    can_draw_over = "ipykernel" in sys.modules or (sys.stdout and sys.stdout.isatty())
-    return 1 if can_draw_over else 2
-
-
-@contextlib.contextmanager
-def naming(flag: str, value: Any) -> Iterator[None]:
-    """Lets an `InputError` about the value of a flag name the flag."""
-    try:
-        yield
-    except InputError as error:
-        said = str(error)
-        if value is not None and said.startswith(str(value)):
-            raise InputError(f"{flag} {said}") from error
-        if value is not None and repr(str(value)) in said:
-            raise InputError(f"{flag}: {said}") from error
-        raise
-
-
-class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors are one line on stderr, with exit code 2."""
-
-    def __init__(self, *args, formatter_class=argparse.RawDescriptionHelpFormatter, **more):
-        super().__init__(*args, formatter_class=formatter_class, **more)
-
-    def parse_known_args(self, args=None, namespace=None):
-        words = sys.argv[1:] if args is None else list(args)
-        leaf = self._subparsers is None
-        own = words if leaf else words[:1]
-        if (said := typed(_command(self.prog), own)) is not None:
-            self.exit(_complain(said))
-        for word in words:
-            if word == "--" or (self._subparsers is not None and not word.startswith("-")):
-                break  # what follows is of others
-            if word.startswith("--") and " " not in word and not self._knows(word):
-                self.error(_unknown_flag(word, list(self._option_string_actions)))
-        return super().parse_known_args(words, namespace)
-
-    def _knows(self, word):
-        name = word.partition("=")[0]
-        flags = self._option_string_actions
-        return name in flags or (self.allow_abbrev and any(flag.startswith(name) for flag in flags))
-
-    def error(self, message: str) -> NoReturn:
-        # argparse prints the whole usage first, which buries the one line that matters.
-        self.exit(_complain(f"{message} (--help lists the flags)"))
-
-
-def _command(program):
-    """`"halo train NAME"` of a recipe's own file, NAME.py."""
-    return f"halo train {program.removesuffix('.py')}" if program.endswith(".py") else program
-
-
-def _complain(message):
-    message = " ".join(message.split())
-    if not message.isprintable():  # of a stranger's file
-        from zoo.files.folders import printable
-
-        message = printable(message)
-    print("error:", message, file=sys.stderr)
-    return 2
 
 
 def _add_flag(parser, field, hint):
@@ -295,10 +213,3 @@ def _variants(fields, given):
     if given.get("smoke"):
         values.update({f.name: f.metadata["smoke"] for f in fields if "smoke" in f.metadata})
     return values
-
-
-def _unknown_flag(argument, flags):
-    name = argument.partition("=")[0]
-    longer = [flag for flag in flags if flag.startswith(name)]
-    close = longer if len(longer) == 1 else difflib.get_close_matches(name, flags, 1, _NEAR)
-    return f"unknown argument {name!r}" + (f", did you mean {close[0]}?" if close else "")

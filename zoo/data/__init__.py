@@ -10,6 +10,11 @@ Rooms, each of which imports the ones before it:
     datasets  the loaders that `open` knows
 """
 
+from halo_search.photos import (
+    packaged_captions,
+    packaged_photos,
+    photo_credits,
+)
 from zoo.data import datasets
 from zoo.data.datasets import LOADERS, Split, open
 from zoo.data.loaders import (
@@ -22,11 +27,6 @@ from zoo.data.loaders import (
     visual_genome,
 )
 from zoo.data.loaders.own_pairs import Captioned, captioned_folder
-from zoo.data.loaders.packaged_photos import (
-    packaged_captions,
-    packaged_photos,
-    photo_credits,
-)
 from zoo.data.pipeline import batches, streams
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.streams import Stream, phase_seed
@@ -39,8 +39,7 @@ from zoo.data.text.clip_tokenizer import ClipTokenizer, read_clip_tokenizer
 from zoo.data.text.vocabulary_tokenizer import VocabularyTokenizer, read_vocabulary_tokenizer
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
-from zoo.errors import lookup
-from zoo.files import images
+from zoo.images import pictures as images
 
 __all__ = [
     "LOADERS",
@@ -84,5 +83,3 @@ __all__ = [
     "word_tokenizer",
     "write_skipped",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

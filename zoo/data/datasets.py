@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.environment import cache_folder
 from zoo.data.loaders import coco, cub, flickr30k, own_pairs, regions, vectors
 from zoo.data.records import joined
 from zoo.data.records.semantics import semantics
@@ -18,8 +20,6 @@ from zoo.data.records.sources import Split, pictures
 from zoo.data.text.prompts import spoken
 from zoo.data.toy import birds as toy_birds
 from zoo.data.toy import scenes as toy_scenes
-from zoo.errors import InputError
-from zoo.files.environment import cache_folder
 
 VALIDATIONS = ("val1", "val2", "val3")  # classes that training leaves out
 SPLITS = ("train", "validation", "test")

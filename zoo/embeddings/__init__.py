@@ -13,60 +13,65 @@ replicas, which a TFP distribution, what `distribution` makes of a Gaussian, doe
 function of the zoo takes either form.
 """
 
-import contextlib
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from keras import ops
 
+from halo_search.embeddings import (
+    GAUSSIAN,
+    GAUSSIAN_UNCERTAINTIES,
+    POINT,
+    SET,
+    SET_UNCERTAINTIES,
+    TOKENS,
+    UNCERTAINTIES,
+    Embedding,
+    EmbeddingLike,
+    has_uncertainty,
+    is_distribution,
+    is_logarithm,
+    kind,
+    measure_of,
+)
+from halo_search.embeddings import as_embedding as as_embedding_of_arrays
 
-class _Ops:
-    """`keras.ops`, imported when one is first called: an index answers without Keras."""
+__all__ = [
+    "GAUSSIAN",
+    "GAUSSIAN_UNCERTAINTIES",
+    "POINT",
+    "SET",
+    "SET_UNCERTAINTIES",
+    "TOKENS",
+    "Embedding",
+    "EmbeddingLike",
+    "Tensor",
+    "as_embedding",
+    "concatenate",
+    "distribution",
+    "elements",
+    "gaussian",
+    "has_uncertainty",
+    "is_logarithm",
+    "kind",
+    "log_uncertainty",
+    "measure_of",
+    "points",
+    "tokens",
+    "uncertainty",
+]
 
-    def __getattr__(self, name):
-        return getattr(importlib.import_module("keras.ops"), name)
-
-
-ops = _Ops()
 Tensor = Any  # a tensor of Keras' backend or a NumPy array; the backends share no class
-Embedding = dict[str, Tensor]
-EmbeddingLike = Embedding | Tensor  # also a TFP distribution, as `encode_images` returns it
-
-# The kinds of embedding, as `kind` and errors call them.
-POINT, GAUSSIAN, SET, TOKENS = "a point", "a Gaussian", "a set", "a token sequence"
-GAUSSIAN_UNCERTAINTIES = ("log_det", "geometric_mean", "total_variance")
-SET_UNCERTAINTIES = ("circular_variance",)
-_UNCERTAINTIES = {GAUSSIAN: GAUSSIAN_UNCERTAINTIES, SET: SET_UNCERTAINTIES}
 
 
 def as_embedding(embedding: EmbeddingLike, name: str = "embedding") -> Embedding:
-    """The dict of tensors behind whatever `encode_images` or `encode_captions` returned: a dict as
-    above (returned as it is), a TFP distribution with a diagonal covariance, a `(batch, dim)` array
-    of points or a `(batch, num_elements, dim)` array of set elements, or lists of numbers. Raises
-    ValueError if it is none of these; it is called `name`."""
-    if isinstance(embedding, dict):
-        if {"mean", "elements", "tokens"} & embedding.keys():
-            return embedding
-        raise ValueError(
-            f"`{name}` must have the key 'mean' (point, Gaussian), 'elements' (set) or 'tokens' "
-            f"(token sequence); received the keys {sorted(embedding)}"
-        )
-    if hasattr(embedding, "log_prob") and hasattr(embedding, "stddev"):
+    """The dict of tensors behind whatever `encode_images` or `encode_captions` returned, as
+    `halo_search.embeddings.as_embedding`; of a distribution tensors, through which gradients flow.
+    """
+    if is_distribution(embedding):
         # From σ, not σ²: the square of a small σ underflows in float32.
         return {"mean": embedding.mean(), "log_variance": 2.0 * ops.log(embedding.stddev())}
-    if isinstance(embedding, list | tuple):
-        with contextlib.suppress(ValueError, TypeError):  # rows of unequal lengths, or no numbers
-            embedding = np.asarray(embedding, np.float32)
-    rank = len(getattr(embedding, "shape", ()))
-    if rank == 2:
-        return {"mean": embedding}
-    if rank == 3:
-        return {"elements": embedding}
-    raise ValueError(
-        f"`{name}` must be a dict of tensors, a distribution, a (batch, dim) array of points or a "
-        f"(batch, num_elements, dim) array of sets; received {_describe(embedding)}"
-    )
+    return as_embedding_of_arrays(embedding, name)
 
 
 def gaussian(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, Tensor]:
@@ -126,29 +131,6 @@ def tokens(embedding: EmbeddingLike, name: str = "embedding") -> tuple[Tensor, T
     return _float32(embedding["tokens"]), mask, _float32(embedding["pooled"])
 
 
-def kind(embedding: EmbeddingLike) -> str:
-    """`"a point"`, `"a Gaussian"`, `"a set"` or `"a token sequence"`, to choose a path by."""
-    embedding = as_embedding(embedding)
-    if "tokens" in embedding:
-        return TOKENS
-    if "elements" in embedding:
-        return SET
-    return GAUSSIAN if "log_variance" in embedding else POINT
-
-
-def has_uncertainty(embedding: EmbeddingLike) -> bool:
-    """Whether `uncertainty` is defined for this kind of embedding."""
-    return kind(embedding) in _UNCERTAINTIES
-
-
-def measure_of(embedding: EmbeddingLike, measure: str | None = None) -> str | None:
-    """By what `uncertainty` measures: as given, else the first that applies; None of points."""
-    what = kind(embedding)
-    if what not in _UNCERTAINTIES:
-        return None
-    return measure or _UNCERTAINTIES[what][0]
-
-
 def distribution(embedding: EmbeddingLike) -> Any:
     """The Gaussian as `tfp.distributions.MultivariateNormalDiag`, in float32, of batch shape
     `(batch,)` and event shape `(dim,)`. Raises ValueError if the embedding is no Gaussian.
@@ -187,9 +169,9 @@ def uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Tensor:
     """
     embedding = as_embedding(embedding)
     what = kind(embedding)
-    if what not in _UNCERTAINTIES:
+    if what not in UNCERTAINTIES:
         raise ValueError(f"`embedding` must be a Gaussian or a set here; received {what}")
-    allowed = _UNCERTAINTIES[what]
+    allowed = UNCERTAINTIES[what]
     measure = measure_of(embedding, measure)
     if measure not in allowed:
         raise ValueError(f"`measure` must be one of {allowed} for {what}; received {measure!r}")
@@ -210,11 +192,6 @@ def log_uncertainty(embedding: EmbeddingLike, measure: str | None = None) -> Ten
     if is_logarithm(embedding, measure):
         return values
     return ops.log(ops.maximum(values, 1e-12))
-
-
-def is_logarithm(embedding: EmbeddingLike, measure: str | None = None) -> bool:
-    """Whether `uncertainty` is a logarithm as it is: `"log_det"`, the default of Gaussians."""
-    return measure_of(embedding, measure) == "log_det"
 
 
 def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:
@@ -246,8 +223,3 @@ def _circular_variance(values, mask):
 
 def _float32(value):
     return ops.cast(ops.convert_to_tensor(value), "float32")
-
-
-def _describe(value):
-    shape = getattr(value, "shape", None)
-    return type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}"

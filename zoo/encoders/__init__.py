@@ -26,7 +26,6 @@ from zoo.encoders.stored_features import (
     vectors,
 )
 from zoo.encoders.words import bert, gru
-from zoo.errors import lookup
 
 __all__ = [
     "CLIP",
@@ -57,5 +56,3 @@ __all__ = [
     "with_attention",
     "with_trainable_blocks",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from halo_search.errors import InputError, require
 from zoo.encoders import weight_layouts
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry, fill
-from zoo.errors import InputError, require
 
 # Pixels 0 … 255 of CLIP's own training data, not of ImageNet.
 MEAN = (0.48145466, 0.4578275, 0.40821073)

@@ -6,6 +6,7 @@ import pathlib
 import keras
 from keras import layers
 
+from halo_search.errors import InputError
 from zoo.encoders.efficientnet_lite import (
     IMAGE_SIZE,
     efficientnet_lite2,
@@ -13,7 +14,6 @@ from zoo.encoders.efficientnet_lite import (
 )
 from zoo.encoders.weight_arrays import COUNTERS, NPZ, SAFETENSORS, WeightArrays, load_weights
 from zoo.encoders.weight_layouts import fill, torchvision
-from zoo.errors import InputError
 from zoo.layers.image_preprocessing import ImagePreprocessing, PictureScaling
 
 # Blocks of each stage, groups and their width.

@@ -5,8 +5,8 @@
 
 import keras
 
+from halo_search.errors import InputError
 from zoo.encoders.stored_features import positions
-from zoo.errors import InputError
 from zoo.layers.image_preprocessing import PictureScaling
 from zoo.layers.masking import UnitLength
 from zoo.layers.pooling import MeanPooling

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
+from halo_search.errors import InputError
+from halo_search.files.environment import cache_folder
+from halo_search.files.json_files import read_object
 from zoo.encoders.words import PADDING, activate_exactly, network_of_folder
-from zoo.errors import InputError
-from zoo.files.environment import cache_folder
-from zoo.files.json_files import read_object
 from zoo.layers.compat import all_layers
 from zoo.layers.pooling import MeanPooling
 from zoo.layers.transformer import GELU, TANH_GELU, TransformerBlock, WordPieces

@@ -9,9 +9,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from zoo.errors import InputError, require
-from zoo.files.piece_tokenizer import CANONICAL, CLEANINGS, CLIP, LOWER, NOTHING, WEB
-from zoo.files.text_files import lines_of, read_lines
+from halo_search.errors import InputError, require
+from halo_search.files.text_files import lines_of, read_lines
+from halo_search.towers.piece_tokenizer import CANONICAL, CLEANINGS, CLIP, LOWER, NOTHING, WEB
 
 # What Python takes for white space, of which RE2's `\s` is a part; within brackets.
 SPACE = r"\s\v\x1c-\x1f\x{85}\pZ"

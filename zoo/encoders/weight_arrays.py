@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.errors import InputError, require
-from zoo.files.array_files import check_hdf5, read_arrays
+from halo_search.errors import InputError, require
+from halo_search.files.array_files import check_hdf5, read_arrays
 
 SAFETENSORS, NPZ = ".safetensors", ".npz"
 TORCH = (".pth", ".pt", ".bin", ".tar")  # what `torch.save` writes

@@ -7,8 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from halo_search.errors import InputError, require
 from zoo.embeddings import Tensor
-from zoo.errors import InputError, require
 from zoo.layers.sentence_gru import SentenceGRU
 
 PADDING = 0

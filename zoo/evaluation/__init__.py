@@ -1,6 +1,5 @@
 """Evaluates a model on a split: encodes it, ranks, and measures retrieval and uncertainty."""
 
-from zoo.errors import lookup
 from zoo.evaluation.calibration import Answers, calibrate_run, calibrated
 from zoo.evaluation.printing import print_results, show_results
 from zoo.evaluation.probes import general_probes, make_probes, probes_of_captioned
@@ -13,7 +12,7 @@ from zoo.evaluation.retrieval import (
 )
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
-from zoo.models.presets import card_of, resizing_of
+from zoo.presets import card_of, resizing_of
 
 __all__ = [
     "Answers",
@@ -39,5 +38,3 @@ __all__ = [
     "resizing_of",
     "show_results",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halo_search.confidence import Confidence, Probes, QueryScores
+from zoo.metrics.confidence import abstention_auc, confidence_quality
 from zoo import metrics
-from zoo.confidence import Confidence, Probes, QueryScores, abstention_auc, confidence_quality
 from zoo.data.records.sources import Split
 from zoo.embeddings import has_uncertainty, log_uncertainty
 from zoo.evaluation import known, retrieval
@@ -56,8 +57,8 @@ class Answers:
         copies: float | None = None,
     ) -> "Answers":
         """The answers of an encoded split, of `most` queries at most, drawn at random; `copies` is
-        of `zoo.confidence.agreement`. Raises ValueError if no query has a match, or a similarity is
-        not finite."""
+        of `halo_search.confidence.agreement`. Raises ValueError if no query has a match, or a
+        similarity is not finite."""
         records = encoded.records
         # Of a few queries only their own rows are computed.
         pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
@@ -247,7 +248,7 @@ def calibrated(
     seed: int = 0,
 ) -> Confidence:
     """The `Confidence` of one direction on the gallery of an encoded split, by a model's
-    `zoo.confidence.Probes`; raises as `zoo.confidence.calibrate_on`."""
+    `halo_search.confidence.Probes`; raises as `halo_search.confidence.calibrate_on`."""
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
     return probes.calibrate(gallery_of(items, similarity, side), direction, seed=seed)

@@ -6,22 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.confidence import Probes, QueryScores
-from zoo.confidence import fits as fitting
-from zoo.confidence.bank import Bank
-from zoo.confidence.calibrate import calibrate_on
-from zoo.confidence.features import Logistic
-from zoo.confidence.fits import Fits, Strangers, Trial
-from zoo.confidence.judge import ABSENCE, Asked, Judge
-from zoo.confidence.probes import DIRECTIONS, OF_CORRECTED
-from zoo.confidence.scores import best_first
-from zoo.confidence.words import CaptionBank, packaged_bank, stems
-from zoo.embeddings.arrays import centres, length, take, thinned, unit
-from zoo.embeddings.checks import one_of_each
-from zoo.embeddings.csls import LEAST as LEAST_QUESTIONS
-from zoo.embeddings.csls import MOST as MOST_QUESTIONS
-from zoo.embeddings.csls import CorrectedSpace, can_correct, padded
-from zoo.evaluation.gallery import Gain, OwnLeftOut, gallery_of, scores_over, space_of
+from halo_search.confidence import Probes, QueryScores
+from halo_search.confidence import fits as fitting
+from halo_search.confidence.bank import Bank
+from halo_search.confidence.calibrate import calibrate_on
+from halo_search.confidence.features import Logistic
+from halo_search.confidence.fits import Fits, Strangers, Trial
+from halo_search.confidence.judge import ABSENCE, Asked, Judge
+from halo_search.confidence.probes import DIRECTIONS, OF_CORRECTED
+from halo_search.confidence.scores import best_first
+from halo_search.confidence.words import CaptionBank, packaged_bank, stems
+from halo_search.embeddings.arrays import centres, length, take, thinned, unit
+from halo_search.embeddings.checks import one_of_each
+from halo_search.embeddings.csls import LEAST as LEAST_QUESTIONS
+from halo_search.embeddings.csls import MOST as MOST_QUESTIONS
+from halo_search.embeddings.csls import CorrectedSpace, can_correct, padded
+from halo_search.retriever.hubs import Gain
+from zoo.evaluation.gallery import OwnLeftOut, gallery_of, scores_over, space_of
 from zoo.evaluation.phrases import held_stems, short_questions
 from zoo.evaluation.relevance import relevance, relevance_of_words, score_scale, sentence_vectors
 
@@ -77,8 +78,9 @@ def learn_fits(
     hubs: bool = True,
     directions: Sequence[str] = DIRECTIONS[::-1],
 ) -> dict[str, Fits]:
-    """The `zoo.confidence.Fits` of a model, by default both ways; `hubs`: of corrected scores too,
-    where that pays. Raises ValueError if there are fewer than 60 photos, or they have one caption
+    """The `halo_search.confidence.Fits` of a model, by default both ways; `hubs`: of corrected
+    scores too, where that pays. Raises ValueError if there are fewer than 60 photos, or they have
+    one caption
     each: nothing then says what else fits."""
     count = length(captioned.images)
     captions = np.bincount(captioned.owners, minlength=count)

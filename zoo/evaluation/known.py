@@ -3,12 +3,12 @@
 import numpy as np
 import tensorflow as tf
 
-from zoo.confidence import KnownQueries
-from zoo.confidence.known import LEAST, SeenTexts
-from zoo.confidence.words import unknown_words
+from halo_search.confidence import KnownQueries
+from halo_search.confidence.known import LEAST, SeenTexts
+from halo_search.confidence.words import unknown_words
+from halo_search.embeddings.arrays import centres, coordinates
 from zoo.data.records.features import pooled_vectors
 from zoo.data.text.captions import WordTokenizer, token_ids
-from zoo.embeddings.arrays import centres, coordinates
 from zoo.evaluation.phrases import made_up, phrases
 from zoo.models import DualEncoder
 
@@ -18,8 +18,8 @@ TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 
 def known_queries(model, train, held_out, seed=0, whole=None):
-    """What is usual of queries, `zoo.confidence.KnownQueries` by direction, but for one with fewer
-    than 99 held-out queries."""
+    """What is usual of queries, `halo_search.confidence.KnownQueries` by direction, but for one
+    with fewer than 99 held-out queries."""
     rng = np.random.default_rng(seed)
     spelled = spells_words(model)
     images = _some(rng, train.records.num_images, MOST["images"])

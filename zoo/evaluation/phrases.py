@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.confidence.words import FUNCTION_WORDS, MOST_WORDS, stems, words_of
+from halo_search.confidence.words import FUNCTION_WORDS, MOST_WORDS, stems, words_of
 from zoo.data.text.captions import UNKNOWN_ID, WordIds
 
 LEAST = 5  # times that a noun stands in the captions

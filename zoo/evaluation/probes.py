@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from zoo.confidence import Probes
-from zoo.confidence.bank import NEAREST, Bank
-from zoo.confidence.calibrate import ELSEWHERE
-from zoo.confidence.confidence import LEAST as LEAST_PROBES
-from zoo.confidence.probes import MOST, contents_hash
-from zoo.confidence.words import packaged_bank, stems, unknown_words
-from zoo.data.loaders.packaged_photos import packaged_captions, packaged_photos
+from halo_search.confidence import Probes
+from halo_search.confidence.bank import NEAREST, Bank
+from halo_search.confidence.calibrate import ELSEWHERE
+from halo_search.confidence.confidence import LEAST as LEAST_PROBES
+from halo_search.confidence.probes import MOST, contents_hash
+from halo_search.confidence.words import packaged_bank, stems, unknown_words
+from halo_search.embeddings.arrays import centres
+from halo_search.errors import InputError
+from halo_search.photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
-from zoo.embeddings.arrays import centres
-from zoo.errors import InputError
 from zoo.evaluation import known
 from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
 from zoo.evaluation.relevance import sentence_vectors
@@ -38,8 +38,8 @@ def make_probes(
     captions: int = MOST,
     whole: DualEncoder | None = None,
 ) -> Probes:
-    """The `zoo.confidence.Probes` of a model. Raises ValueError if nothing matches, or embeddings
-    are token sequences.
+    """The `halo_search.confidence.Probes` of a model. Raises ValueError if nothing matches, or
+    embeddings are token sequences.
 
     Args:
         model: the `DualEncoder`.
@@ -111,7 +111,7 @@ def probes_of_captioned(
     source: str = "",
     towers: dict[str, Tower] | None = None,
 ) -> Probes:
-    """The `zoo.confidence.Probes` of a model by photos with captions, encoded now.
+    """The `halo_search.confidence.Probes` of a model by photos with captions, encoded now.
 
     ```python
     photos, texts = zoo.data.packaged_photos(), zoo.data.packaged_captions()

@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 from scipy.special import expit
 
-from zoo.confidence.words import stems
+from halo_search.confidence.words import stems
+from halo_search.embeddings.arrays import unit
 from zoo.data.text.captions import token_ids
-from zoo.embeddings.arrays import unit
-from zoo.models.presets import from_preset
+from zoo.presets import from_preset
 
 ORACLE = "oracle.json"
 COLUMNS = ("greatest", "second", "mean")  # cosines with an image's captions

@@ -4,16 +4,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from halo_search.confidence import Probes
+from halo_search.errors import InputError
 from zoo import metrics
-from zoo.confidence import Probes
 from zoo.data import datasets
 from zoo.data.records.sources import Split
-from zoo.errors import InputError
 from zoo.evaluation.retrieval import encode, measure_pairs
 from zoo.models import DualEncoder
 from zoo.models.points import POINTS_FILE
-from zoo.models.presets import card_of, from_preset, list_presets, preset_folder, whole_of
 from zoo.models.run_folder import RunFolder
+from zoo.presets import card_of, from_preset, list_presets, preset_folder, whole_of
 
 
 def open_run(

@@ -1,6 +1,5 @@
 """Layers that turn local and global features into embeddings."""
 
-from zoo.errors import lookup
 from zoo.layers import compat  # noqa: F401  (first: it says which backend is missing)
 from zoo.layers.attention import GlobalAttention, LocalAttention, PolysemousEmbedding
 from zoo.layers.gaussian_head import Covariance, GaussianHead
@@ -34,5 +33,3 @@ __all__ = [
     "UnitLength",
     "WordPieces",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from zoo.errors import InputError, require
+from halo_search.errors import InputError, require
 
 # TensorFlow logs information at its import, before it reads TF_CPP_MIN_LOG_LEVEL.
 _INFORMATION = re.compile(rb"I0000 |WARNING: All log messages before absl::InitializeLog")

@@ -1,6 +1,5 @@
 """Metrics of image–text retrieval and of uncertainties: pure functions on arrays."""
 
-from zoo.errors import lookup
 from zoo.metrics.annotations import (
     read_ids,
     read_instance_labels,
@@ -69,5 +68,3 @@ __all__ = [
     "uncertainty_verdict",
     "wilson_interval",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import sparse
 
-from zoo.errors import InputError, require
-from zoo.files.array_files import read_array
-from zoo.files.json_files import read_json
-from zoo.files.text_files import lines_of
+from halo_search.errors import InputError, require
+from halo_search.files.array_files import read_array
+from halo_search.files.json_files import read_json
+from halo_search.files.text_files import lines_of
 from zoo.metrics.ranks import MatrixRelevance
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.errors import InputError
+from halo_search.errors import InputError
 from zoo.metrics.annotations import (
     describe_ids,
     read_ids,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.embeddings import checks
+from halo_search.embeddings import checks
 from zoo.metrics.statistics import spearman
 from zoo.metrics.uncertainty import risk_coverage
 

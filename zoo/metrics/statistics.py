@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from zoo.cli.bounds import RESAMPLES
-from zoo.embeddings import checks
+from halo_search.embeddings import checks
 
+RESAMPLES = 500  # of the bootstrap
 _TAIL = (1 - 0.95) / 2  # beyond each end of an interval
 _RESAMPLED_AT_ONCE = 2**20  # numbers of one column; more queries are resampled in more steps
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from zoo.embeddings import checks
+from halo_search.embeddings import checks
 from zoo.metrics.ranks import QueryRanks, rank_queries
 from zoo.metrics.statistics import RESAMPLES, Estimate, bootstrap, spearman
 

@@ -14,7 +14,6 @@ from zoo.layers.compat import compiled_metrics
 from zoo.losses.base import reduced, single_loss
 from zoo.models import global_batch, stored
 from zoo.models import inputs as checked
-from zoo.models.preset_folder import DOORS
 from zoo.models.stored import flat_model
 from zoo.models.tower import Tower
 
@@ -59,7 +58,7 @@ class DualEncoder(keras.Model):
 
     Attributes:
         origin: the name or path by which `zoo.from_preset` found the model, else None.
-        origin_weights: the `zoo.models.presets.weights_mark` of then.
+        origin_weights: the `zoo.presets.weights_mark` of then.
     Output: called with `"images"`, `"captions"` (token ids or vectors) or both, a dict with the
         embeddings under the same keys.
 
@@ -334,11 +333,15 @@ class DualEncoder(keras.Model):
     @classmethod
     def from_preset(cls, preset: str | os.PathLike, **kwargs: Any) -> "DualEncoder":
         """`zoo.from_preset`, by the name that KerasHub gives it."""
-        return DOORS["open"](preset, **kwargs)
+        from zoo.presets import from_preset  # which makes these models
+
+        return from_preset(preset, **kwargs)
 
     def save_to_preset(self, preset_dir: str | os.PathLike, **kwargs: Any) -> None:
         """`zoo.save_preset`, by the name that KerasHub gives it: a preset there is replaced."""
-        DOORS["save"](self, preset_dir, **{"overwrite": True, **kwargs})
+        from zoo.presets import save_preset  # which makes these models
+
+        save_preset(self, preset_dir, **{"overwrite": True, **kwargs})
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **stored.parts(self, self._own_loss)}

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from zoo.errors import InputError, require
+from halo_search.errors import InputError, require
 from zoo.layers.compat import all_layers, sound_tf2onnx
 
 TEXTS = ("a red bird", "", "two dogs, and a cat on the beach of an island")

@@ -12,13 +12,13 @@ from typing import Any
 import keras
 import numpy as np
 
+from halo_search.cli.public import public_models
+from halo_search.errors import InputError, MissingPackageError, require
+from halo_search.files.json_files import read_object
 from zoo import losses, similarities
-from zoo.cli.public import public_models
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.point_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
 from zoo.encoders.subwords import HubTokenizer
-from zoo.errors import InputError, MissingPackageError, require
-from zoo.files.json_files import read_object
 from zoo.layers.compat import fetched_file
 from zoo.layers.image_preprocessing import PictureScaling
 from zoo.models.dual_encoder import DualEncoder

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import keras
 import numpy as np
 
+from halo_search.errors import InputError, require
+from halo_search.files.json_files import read_object
 from zoo.encoders import weight_layouts as layouts
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.subwords import read_byte_pairs
 from zoo.encoders.weight_arrays import WeightArrays
 from zoo.encoders.weight_layouts import Entry, fill
-from zoo.errors import InputError, require
-from zoo.files.json_files import read_object
 
 WEIGHTS_FILE, CONFIG_FILE = "model.safetensors", "config.json"
 BYTE_PAIRS = "bpe_simple_vocab_16e6.txt.gz"  # of openai/CLIP and OpenCLIP

@@ -13,10 +13,10 @@ import h5py
 import keras
 import numpy as np
 
-from zoo.errors import InputError
-from zoo.files.array_files import check_hdf5
-from zoo.files.atomic import atomic_folder
-from zoo.files.json_files import read_object
+from halo_search.errors import InputError
+from halo_search.files.array_files import check_hdf5
+from halo_search.files.atomic import atomic_folder
+from halo_search.files.json_files import read_object
 
 CARD_FILE = "preset.json"
 PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
@@ -24,10 +24,8 @@ CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "mode
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
 # Of a card: further files of the model, such as a tokenizer's, and files beside it.
 ASSETS, FILES = "assets", "files"
-_OURS = {*MODEL_FILES, CARD_FILE, "README.md", "probes.npz", "points_of.json", ASSETS}
+_OURS = {*MODEL_FILES, CARD_FILE, "README.md", "probes.npz", "points_of.json", ASSETS, "towers"}
 MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
-# `zoo.models.presets` puts its functions here: it builds the classes that ask for them.
-DOORS: dict[str, Callable] = {}
 
 
 def write_preset(

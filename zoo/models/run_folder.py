@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from zoo.errors import InputError
-from zoo.files.atomic import LOCK_FILE, atomic, locked, remove_leftovers
-from zoo.files.json_files import as_json, json_kind, read_json, read_object, write_json
-from zoo.files.written import Written
+from halo_search.errors import InputError
+from halo_search.files.atomic import LOCK_FILE, atomic, locked, remove_leftovers
+from halo_search.files.json_files import as_json, json_kind, read_json, read_object, write_json
+from halo_search.files.written import Written
 
 MODEL_SUFFIX = ".keras"
 # What a run may write: `written.json` lists it before anything is there.
@@ -43,7 +43,7 @@ class RunFolder:
         self.metrics_path = self.path / "metrics.json"
         self.history_path = self.path / "history.csv"
         self.model_path = self.path / f"model{MODEL_SUFFIX}"
-        self.probes_path = self.path / "probes.npz"  # `zoo.confidence.Probes`
+        self.probes_path = self.path / "probes.npz"  # `halo_search.confidence.Probes`
         self.plots = self.path / "plots"
         self.checkpoints = self.path / "checkpoints"
         self.written = Written(self.path)

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from numpy.typing import ArrayLike
 
+from halo_search.embeddings.arrays import ellipse_axes, principal_plane
 from zoo.embeddings import Embedding
-from zoo.embeddings.arrays import ellipse_axes, principal_plane
 from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, styled
 
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from halo_search.confidence import Probes
+from halo_search.files.atomic import write_text
+from halo_search.files.written import Written
 from zoo import evaluation, metrics, similarities
-from zoo.cli.bounds import RESAMPLES
-from zoo.confidence import Probes
 from zoo.data.records.sources import Split
 from zoo.evaluation import calibration
 from zoo.evaluation.printing import ARROWS, ASKED, verdict
-from zoo.files.atomic import write_text
-from zoo.files.written import Written
-from zoo.metrics.statistics import percentage
+from zoo.metrics.statistics import RESAMPLES, percentage
 from zoo.models import DualEncoder
 from zoo.plots import style
 from zoo.plots.run_figures import draw
@@ -59,7 +58,8 @@ def write_report(
         model: a `DualEncoder` with a tokenizer.
         split: a `zoo.data.Split`.
         name: of the run, as commands take it.
-        probes: the run's `zoo.confidence.Probes`; None: a confidence learnt here by cross-fitting.
+        probes: the run's `halo_search.confidence.Probes`; None: a confidence learnt here by
+        cross-fitting.
         ranking: `"own"`, or another of `zoo.similarities.NAMES` to rank by; else a ValueError.
         resamples, seed: of the bootstrap.
     """

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from halo_search.files.atomic import atomic
 from zoo.evaluation.printing import ARROWS, with_minus
-from zoo.files.atomic import atomic
 from zoo.metrics import wilson_interval
 
 # Okabe and Ito's palette, which colour-blind readers tell apart, without its yellow (too faint on

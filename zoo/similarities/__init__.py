@@ -5,7 +5,6 @@ rooms need to know of a similarity stands on its class, see `Similarity`; import
 gives it its name.
 """
 
-from zoo.errors import lookup
 from zoo.similarities.base import AverageSimilarity, Similarity
 from zoo.similarities.by_name import get, name_of, names
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
@@ -98,5 +97,3 @@ __all__ = [
     "smooth_chamfer",
     "wasserstein_2",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

@@ -1,5 +1,7 @@
 """The contract of every similarity layer, and of those with a learned scale and shift."""
 
+import json
+
 import keras
 import numpy as np
 from keras import ops
@@ -34,8 +36,8 @@ class Similarity(Layer):
         identifier: the public name in flags, results and `zoo.similarities.get`. Stating it
             registers the class.
         embeddings: the kinds of embedding it takes, as `zoo.embeddings.kind` calls them.
-        space: name of the `zoo.search.SearchSpace` that finds its neighbours or candidates for
-            them; None where no index can. Sets are found by their elements, see `space_for`.
+        space: name of the `halo_search.index.SearchSpace` that finds its neighbours or candidates
+            for them; None where no index can. Sets are found by their elements, see `space_for`.
         from_space: function from the space's values (NumPy) to the values of `function`, for
             every item; None where the space only finds candidates.
         function: the mathematical quantity, `(images, captions) -> (N, M)`, or None.
@@ -73,6 +75,8 @@ class Similarity(Layer):
                 f"{cls.__name__} has a `call` of its own, so it must state {', '.join(left_out)} "
                 "too (None where there is none); received only those of its parent"
             )
+        if own.get("function") is not None:
+            own["function"].owner = cls  # by which an index knows the function again
         if own.get("identifier") is not None:
             _register(cls)
 
@@ -100,6 +104,13 @@ class Similarity(Layer):
         """The function from the space's values to this layer's output, as NumPy arrays; learned
         numbers are read once. None where the space only finds candidates."""
         return None
+
+    def identity(self):
+        """The layer with its learned scalars as JSON values, which tell two of them apart."""
+        layer = keras.saving.serialize_keras_object(self)
+        del layer["config"]["name"]  # Keras counts names
+        weights = [np.asarray(weight).tolist() for weight in self.weights]
+        return json.loads(json.dumps({"layer": layer, "weights": weights}))
 
 
 # What belongs to one `call`: with another one, search would rank by the parent's.

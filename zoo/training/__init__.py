@@ -1,6 +1,5 @@
 """Settings, run folders, exact resumption, optimizers and averaging around Keras' own `fit`."""
 
-from zoo.errors import lookup
 from zoo.layers.compat import clip_after_the_sum
 from zoo.training.adamp import AdamP
 from zoo.training.averaging import StochasticWeightAveraging
@@ -67,5 +66,3 @@ __all__ = [
     "strategy",
     "synchronize_batch_normalization",
 ]
-
-__getattr__ = lookup(__name__)  # names of earlier versions

@@ -10,9 +10,9 @@ from typing import Any
 import keras
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.atomic import write_text
 from zoo import similarities
-from zoo.errors import InputError
-from zoo.files.atomic import write_text
 
 TRACEBACK = "traceback.txt"
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from zoo.errors import InputError
+from halo_search.errors import InputError
 from zoo.layers.compat import all_layers, clip_after_the_sum, replace_moments
 
 

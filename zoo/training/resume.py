@@ -14,11 +14,11 @@ from typing import Any
 import keras
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.array_files import read_arrays
+from halo_search.files.atomic import atomic, write_text
+from halo_search.files.written import Written
 from zoo.cli import verbosity
-from zoo.errors import InputError
-from zoo.files.array_files import read_arrays
-from zoo.files.atomic import atomic, write_text
-from zoo.files.written import Written
 from zoo.models.run_folder import RunFolder
 from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution

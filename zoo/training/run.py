@@ -9,15 +9,15 @@ from typing import Any
 import keras
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.atomic import locked
+from halo_search.files.environment import cache_folder
 from zoo import encoders, evaluation, metrics
 from zoo.data import datasets
 from zoo.data.records.features import cached
 from zoo.data.records.records import write_skipped
 from zoo.data.records.sources import Features
-from zoo.errors import InputError
 from zoo.evaluation.printing import show_results
-from zoo.files.atomic import locked
-from zoo.files.environment import cache_folder
 from zoo.models.run_folder import RunFolder
 from zoo.training.checks import check_rankings, one_line
 from zoo.training.execution import Execution, on_one_device

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from halo_search.files.decoding import RESIZING
 from zoo import cli, losses, similarities
 from zoo.cli import setting
 from zoo.data.pipeline.streams import Stream
 from zoo.data.records.sources import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
-from zoo.files.decoding import RESIZING
-from zoo.files.images import RESIZES
+from zoo.images.pictures import RESIZES
 from zoo.metrics.cider_factors import VARIANTS
 from zoo.similarities import by_name
 

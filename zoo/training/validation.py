@@ -9,11 +9,11 @@ from typing import Any
 import keras
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.array_files import read_arrays, refusing
+from halo_search.files.atomic import atomic
 from zoo import evaluation, metrics
 from zoo.data.records.sources import Split
-from zoo.errors import InputError
-from zoo.files.array_files import read_arrays, refusing
-from zoo.files.atomic import atomic
 from zoo.models.run_folder import RunFolder
 from zoo.training.resume import to_numpy
 

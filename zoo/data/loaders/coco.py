@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from halo_search.errors import InputError
+from halo_search.files.json_files import read_json
 from zoo.data.loaders.gather import (
     SPLITS,
     Record,
@@ -15,8 +17,6 @@ from zoo.data.loaders.gather import (
     karpathy_records,
 )
 from zoo.data.records import Loaded, Problems
-from zoo.errors import InputError
-from zoo.files.json_files import read_json
 from zoo.metrics.annotations import read_ids
 
 

@@ -7,11 +7,17 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from halo_search.errors import InputError
+from halo_search.files.decoding import check_images
+from halo_search.files.text_files import (
+    existing_folder,
+    lines_of,
+    read_lines,
+    safe_relative,
+    whole_number,
+)
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
-from zoo.errors import InputError
-from zoo.files.decoding import check_images
-from zoo.files.text_files import existing_folder, lines_of, read_lines, safe_relative, whole_number
 
 CAPTIONS_PER_IMAGE = 10
 

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
+from halo_search.errors import InputError
+from halo_search.files.json_files import read_json
 from zoo.data.loaders.gather import Record, gather, is_karpathy, karpathy_records
 from zoo.data.records import Loaded, Problems
-from zoo.errors import InputError
-from zoo.files.json_files import read_json
 
 SPLITS = ("train", "val", "test")
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.decoding import check_images
+from halo_search.files.folders import UNPRINTABLE, printable
+from halo_search.files.text_files import existing_folder, portable, safe_relative
 from zoo.data.pipeline import batches
 from zoo.data.records import Loaded, Problems, Records
-from zoo.errors import InputError
-from zoo.files.decoding import check_images
-from zoo.files.folders import UNPRINTABLE, printable
-from zoo.files.text_files import existing_folder, portable, safe_relative
 
 SPLITS = ("train", "val", "test", "restval")
 

@@ -10,14 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from halo_search.errors import InputError
+from halo_search.files.folders import is_hidden, pictures_in
+from halo_search.files.json_files import read_json
+from halo_search.files.tables import SEPARATORS, read_header, read_table
+from halo_search.files.text_files import lines_of, name_on_disk, portable, read_lines, read_text
 from zoo.data.loaders.coco import coco_records
 from zoo.data.loaders.gather import is_karpathy, karpathy_records
 from zoo.data.records import Problems
-from zoo.errors import InputError
-from zoo.files.folders import is_hidden, pictures_in
-from zoo.files.json_files import read_json
-from zoo.files.tables import SEPARATORS, read_header, read_table
-from zoo.files.text_files import lines_of, name_on_disk, portable, read_lines, read_text
 
 JSON_LINES = (".jsonl", ".ndjson")
 # What stands in for a column that is called `image` or `caption`.

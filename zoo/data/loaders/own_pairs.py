@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files.text_files import name_on_disk
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.layouts import recognised
 from zoo.data.records import Problems, Records
-from zoo.errors import InputError, lookup
-from zoo.files.text_files import name_on_disk
 
 MOST_HELD_OUT = 5000  # images of a split that nobody has named
 
@@ -199,6 +199,3 @@ def _divide(splits, share, seed):
         if not named[name]:
             named[name], order = order[:count], order[count:]
     return {**named, "train": order}
-
-
-__getattr__ = lookup(__name__)  # names of earlier versions

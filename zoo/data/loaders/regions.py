@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from halo_search.errors import InputError
+from halo_search.files.array_files import read_array
+from halo_search.files.text_files import existing_folder, read_lines, whole_number
 from zoo.data.records import Loaded, Problems, Records
 from zoo.data.records.sources import Features
-from zoo.errors import InputError
-from zoo.files.array_files import read_array
-from zoo.files.text_files import existing_folder, read_lines, whole_number
 
 SPLITS = ("train", "dev", "test", "testall")
 CAPTIONS_PER_IMAGE = 5

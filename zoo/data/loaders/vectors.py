@@ -4,10 +4,10 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from halo_search.errors import InputError
+from halo_search.files.vector_files import located, read_column, read_vectors
 from zoo.data.records import Problems, Records
 from zoo.data.records.sources import Features, Split
-from zoo.errors import InputError
-from zoo.files.vector_files import located, read_column, read_vectors
 
 SPLITS = ("train", "validation", "test")
 MOST = 5000  # images of the validation and of the test split
@@ -28,7 +28,7 @@ def load(
     seed=0,
 ):
     """Stored vectors as a `Split`; every file is `FILE` or `FILE:NAME`, see
-    `zoo.files.vector_files`. Raises InputError if one is absent or not what it has to be.
+    `halo_search.files.vector_files`. Raises InputError if one is absent or not what it has to be.
 
     One image in ten is for validation and one in ten for the test, up to 5,000 each, drawn by the
     seed. Images that share a caption stay together.

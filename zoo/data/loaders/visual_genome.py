@@ -4,10 +4,10 @@ import math
 import os
 from pathlib import Path
 
+from halo_search.errors import InputError
+from halo_search.files.json_files import read_json
 from zoo.data.loaders.gather import Record, gather, has_fields
 from zoo.data.records import Loaded, Problems
-from zoo.errors import InputError
-from zoo.files.json_files import read_json
 
 _FOLDERS = ("VG_100K/", "VG_100K_2/", "")
 _BOX = ("x", "y", "width", "height")

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from zoo.data.text.captions import WordIds, delete_words, drop_words
 from zoo.embeddings import Tensor
-from zoo.files import images
-from zoo.files.images import decode, resize
-from zoo.files.seeding import step_seed, uniform
+from zoo.images import pictures as images
+from zoo.images.pictures import decode, resize
+from zoo.images.seeding import step_seed, uniform
 
 _CROP = 1  # the purpose of these draws, see `seeding.uniform`
 _ATTEMPTS = 10

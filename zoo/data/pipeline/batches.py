@@ -14,8 +14,8 @@ import tensorflow as tf
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.records import Records
 from zoo.data.text.captions import token_ids
-from zoo.files import images
-from zoo.files.seeding import epoch_order, step_seed, uniform
+from zoo.images import pictures as images
+from zoo.images.seeding import epoch_order, step_seed, uniform
 
 _CLASSES, _MEMBERS, _SEVERAL = 21, 22, 24
 

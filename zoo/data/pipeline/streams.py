@@ -9,7 +9,7 @@ import tensorflow as tf
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.data.pipeline.batches import class_pairs, images_with_captions
 from zoo.data.records.sources import Split
-from zoo.files.seeding import step_seed, uniform
+from zoo.images.seeding import step_seed, uniform
 
 _CHOICE, _KIND, _SHARE, _PLACE = 41, 42, 43, 44
 

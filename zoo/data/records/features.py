@@ -10,11 +10,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from halo_search.files.array_files import open_memmap
+from halo_search.files.atomic import atomic
 from zoo.cli import verbosity
 from zoo.data.records import Records
 from zoo.data.text.captions import token_ids
-from zoo.files.array_files import open_memmap
-from zoo.files.atomic import atomic
 from zoo.models.tower import Forward
 
 _BATCH, _IMAGES = 64, 32  # captions and images at once

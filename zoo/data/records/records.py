@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zoo.errors import InputError
-from zoo.files.atomic import write_text
+from halo_search.errors import InputError
+from halo_search.files.atomic import write_text
 
 FILE_NAME = "skipped.jsonl"
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from halo_search.errors import InputError
 from zoo.data.records import Records
-from zoo.errors import InputError
-from zoo.files import images
+from zoo.images import pictures as images
 
 _CACHE_LIMIT = 1 << 29  # bytes of decoded pictures
 _SMALL = 1 << 29  # bytes, of files that are read whole

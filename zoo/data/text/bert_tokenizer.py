@@ -11,13 +11,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from halo_search.errors import InputError, require
+from halo_search.files.json_files import read_object
+from halo_search.files.text_files import read_lines
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
 from zoo.encoders.sentence import text_folder
 from zoo.encoders.subwords import SubwordTokenizer
-from zoo.errors import InputError, require
-from zoo.files.json_files import read_object
-from zoo.files.text_files import read_lines
 
 PAD, UNKNOWN, START, END, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY_FILES = ("vocab.txt", "tokenizer.json", "assets/tokenizer/vocabulary.txt")

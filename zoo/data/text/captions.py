@@ -10,10 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from halo_search.errors import InputError
+from halo_search.files.text_files import read_lines
 from zoo.embeddings import Tensor
-from zoo.errors import InputError
-from zoo.files.seeding import uniform
-from zoo.files.text_files import read_lines
+from zoo.images.seeding import uniform
 
 PADDING_ID, UNKNOWN_ID = 0, 1
 _DROP, _WORD, _DELETE = 11, 12, 13

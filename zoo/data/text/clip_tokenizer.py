@@ -6,10 +6,10 @@ from typing import Any
 
 import keras
 
+from halo_search.errors import require
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
 from zoo.encoders.subwords import END, START, SubwordTokenizer, read_byte_pairs
-from zoo.errors import require
 
 
 @keras.saving.register_keras_serializable(package="halo")

@@ -5,12 +5,12 @@ import base64
 import numpy as np
 import tensorflow as tf
 
+from halo_search.errors import require
+from halo_search.towers.piece_tokenizer import PieceTokenizer
 from zoo.data.text.bert_tokenizer import END, START, UNKNOWN, BertTokenizer
 from zoo.data.text.captions import WordTokenizer
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.encoders.subwords import HubTokenizer
-from zoo.errors import require
-from zoo.files.piece_tokenizer import PieceTokenizer
 from zoo.layers.compat import byte_pairs_of
 
 _SAMPLES = (

@@ -10,10 +10,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from halo_search.errors import InputError
 from zoo.data.text.captions import WordIds
 from zoo.embeddings import Tensor
 from zoo.encoders.subwords import SubwordTokenizer
-from zoo.errors import InputError
 
 PADDING, START, END, UNKNOWN = SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
 # NLTK's word tokenizer, step by step. Its look-aheads are written out, since RE2 has none.

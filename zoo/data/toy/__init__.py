@@ -4,8 +4,8 @@ import contextlib
 import json
 from pathlib import Path
 
-from zoo.errors import InputError
-from zoo.files.atomic import atomic_folder
+from halo_search.errors import InputError
+from halo_search.files.atomic import atomic_folder
 
 
 def write_whole(root, manifest, what, wanted, write):

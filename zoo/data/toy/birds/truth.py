@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from halo_search.errors import InputError
 from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, codes, decode
-from zoo.errors import InputError
 
 _IMAGES, _CAPTIONS = "truth/image_attributes.csv", "truth/caption_attributes.csv"
 _NEVER = 1e-9  # not 0, so that of two images the one that contradicts less comes first

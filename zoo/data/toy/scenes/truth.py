@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from halo_search.errors import InputError
+from halo_search.files.text_files import read_lines
 from zoo.data.toy.birds import attributes
 from zoo.data.toy.birds.attributes import ATTRIBUTES, NAMES, choose, codes, enumerate_words, mention
 from zoo.data.toy.birds.drawing import (
@@ -23,8 +25,6 @@ from zoo.data.toy.birds.drawing import (
     draw_bird,
     draw_branch,
 )
-from zoo.errors import InputError
-from zoo.files.text_files import read_lines
 
 MAX_BIRDS = 3
 _MARGIN = 0.2  # of the side, so that what lies out of the picture counts as not seen

@@ -1,0 +1,1 @@
+"""The commands of `halo`: one file a command, its flags beside the work that they start."""

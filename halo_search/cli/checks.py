@@ -1,0 +1,83 @@
+"""Looks at paths and at names of models before anything is imported for them.
+
+A name that passes may still be wrong: whatever opens it reports that.
+"""
+
+import argparse
+import difflib
+import os
+from pathlib import Path
+from typing import Any
+
+from halo_search import presets
+from halo_search.errors import InputError
+from halo_search.files import decoding, folders, tables, vector_files
+
+_HUB = "clip", "siglip"  # one is in each name of KerasHub's dual encoders
+
+
+def _token(value):
+    if not value or not value.isascii() or not value.isprintable() or " " in value:
+        raise argparse.ArgumentTypeError("expected ASCII letters, digits or signs without spaces")
+    return value
+
+
+TOKEN = {
+    "type": _token,
+    "default": os.environ.get("HALO_TOKEN"),
+    "help": "word that clients have to send (default: the environment variable HALO_TOKEN)",
+}
+
+
+def check_path(value: Any, said: str) -> None:
+    """Raises InputError, with a sentence, unless a local path exists. None, patterns and addresses
+    pass."""
+    text = str(value)
+    is_elsewhere = value is None or "://" in text or any(sign in text for sign in "*?[")
+    if not is_elsewhere and not Path(text).expanduser().exists():
+        raise InputError(said)
+
+
+def check_source(source: Any, captions: bool = False, column: str | None = None) -> None:
+    """Raises InputError where a local source, which is there, holds nothing to encode."""
+    path, side = vector_files.located(source)[0], "captions" if captions else "images"
+    if not path.exists():  # an address
+        return
+    if path.suffix in vector_files.SUFFIXES:
+        vector_files.read_vectors(source, side)
+    elif path.suffix in tables.SEPARATORS:
+        row = next(tables.read_table(path, [column or side[:-1]]), None)
+        if row is None:
+            raise InputError(f"{source}: has no rows")
+    elif path.is_dir() and not captions:
+        found = (one for one in path.rglob("*") if one.suffix.lower() in decoding.SUFFIXES)
+        if next(found, None) is None:
+            raise InputError(folders.no_image(source, folders.pictures_in(path)[1]))
+
+
+def check_model(name: Any) -> None:
+    """Raises InputError for a name that is neither a path, a preset nor on a hub."""
+    text = str(name)
+    names = presets.names()
+    known = text in names or "://" in text or any(word in text.lower() for word in _HUB)
+    if name is None or known or Path(text).expanduser().exists():
+        return
+    close = difflib.get_close_matches(text, names, 1)
+    raise InputError(
+        f"no such model: {text!r}; a model must be one of the presets {', '.join(names)}; a "
+        "KerasHub name such as 'siglip2_base_patch16_224'; a handle that begins with hf:// or "
+        "kaggle://; or a file or folder" + (f"; did you mean {close[0]!r}?" if close else "")
+    )
+
+
+def check_run(name: Any, said: str | None = None) -> None:
+    """Raises InputError, with a sentence, for what is neither a preset nor a path."""
+    if str(name) not in presets.names():
+        check_path(name, said or f"no such run folder: {name}")
+
+
+def check_index(folder: Any) -> None:
+    """Raises InputError unless a folder holds what `halo search build` wrote."""
+    path = Path(folder) / "search.json"
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; expected what `build` wrote")

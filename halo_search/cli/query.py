@@ -1,0 +1,139 @@
+"""`halo search query`: asks an index; no Keras where the index has ONNX towers."""
+
+import itertools
+import json
+import sys
+from pathlib import Path
+
+from halo_search.cli.checks import check_index, check_model, check_path
+from halo_search.cli.parser import naming
+from halo_search.collection import Items, encode_items
+from halo_search.errors import InputError
+from halo_search.files.text_files import read_lines
+from halo_search.retriever.retriever import Retriever
+
+MOVED = "new model path, if it has moved since `build`"
+_AT_ONCE = 256  # questions
+
+
+def add(commands):
+    """The command with its flags."""
+    command = commands.add_parser("query", help="search")
+    command.add_argument("folder", type=Path, help="folder that `build` wrote")
+    command.add_argument("text", nargs="*", help="questions; unquoted words are one question")
+    command.add_argument(
+        "--queries", metavar="FILE", help="file with one question per line; - is standard input"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object per answer")
+    command.add_argument(
+        "--among",
+        metavar="FILE|GLOB",
+        help="part of the gallery to ask, judged on its own: a file with one id or name per line, "
+        'or a pattern of names such as "2019/*"',
+    )
+    command.add_argument("--image", help="image file to ask with")
+    command.add_argument("--vector", metavar="FILE", help="file of stored vectors to ask with")
+    command.add_argument(
+        "--row", type=int, default=0, help="row of the vector in --vector FILE (default 0)"
+    )
+    command.add_argument(
+        "-k", type=int, default=10, help="results, with --all on a page (default 10)"
+    )
+    command.add_argument("--all", action="store_true", help="page through all that fits")
+    command.add_argument("--offset", type=int, default=0, help="results of --all to pass over (0)")
+    command.add_argument("--model", help=MOVED)
+    command.set_defaults(run=query)
+
+
+def query(options):
+    """Asks, and prints the answers."""
+    ways = [bool(options.text), options.image, options.vector, options.queries]
+    if sum(map(bool, ways)) != 1:
+        raise InputError(
+            "query: expected texts, --image FILE, --vector FILE or --queries FILE, one of these"
+        )
+    options.text = _questions_of(options.text)
+    if options.k < 1:
+        raise InputError(f"-k must be at least 1; received {options.k}")
+    if options.offset < 0:
+        raise InputError(f"--offset must be at least 0; received {options.offset}")
+    if options.offset and not options.all:
+        raise InputError("--offset goes with --all")
+    check_index(options.folder)
+    for name in ("image", "vector"):
+        path = getattr(options, name)
+        check_path(path, f"--{name} {path}: no such file or folder")
+    with naming("--model", options.model):
+        check_model(options.model)
+        retriever = Retriever.load(options.folder, options.model)
+    if (among := options.among) is not None:
+        if Path(among).is_file():
+            among = [line.strip() for line in read_lines(Path(among)) if line.strip()]
+        try:
+            retriever = retriever.part(among)
+        except ValueError as error:
+            said = str(error).removeprefix("`among` ")
+            raise InputError(f"--among {options.among}: {said}") from error
+    try:
+        for questions in _questions(options, retriever):
+            _answer(questions, retriever, options)
+    except ValueError as error:
+        raise InputError(f"{options.folder}: {error}") from error
+
+
+def _answer(questions, retriever: Retriever, options):
+    is_one = len(options.text) == 1 or not (options.text or options.queries)
+    if options.all:
+        answers = (retriever.all(question, options.offset, options.k) for question in questions)
+    else:
+        answers = retriever.ask(questions, options.k)
+    for answer in answers:
+        if not (is_one or options.json):
+            print((answer.answer if options.all else answer).question)
+        print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
+
+
+def _questions(options, retriever):
+    """Yields lists of questions, as `Retriever.ask` takes them."""
+    other = "images" if retriever.side == "captions" else "captions"
+    if options.vector is not None:
+        row = Items("rows", ["row"], [options.row], [""], path=options.vector)
+        yield [encode_items(retriever.tower(other), row).arrays]
+        return
+    if retriever.tower(other).reads == "vectors":
+        raise InputError(
+            f"query: the model reads vectors of {other}; search with --vector FILE --row NUMBER"
+        )
+    if options.image is not None:
+        yield [Path(options.image)]
+    elif options.queries is not None:
+        lines = _lines(options.queries)
+        while batch := list(itertools.islice(lines, 1 if options.queries == "-" else _AT_ONCE)):
+            yield batch
+    else:
+        yield options.text
+
+
+def _lines(queries):
+    """The questions of `--queries`; those of standard input as they come."""
+    try:
+        if queries == "-":
+            sys.stdin.reconfigure(encoding="utf-8-sig", newline=None)  # lines end as in files
+        lines = sys.stdin if queries == "-" else read_lines(Path(queries))
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise InputError(f"--queries {queries}:{number}: expected a question, found none")
+            yield line.strip()
+    except UnicodeDecodeError as error:
+        raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
+
+
+def _questions_of(texts):
+    """The questions that were typed: several single words are one, which lost its quotes."""
+    if len(texts) > 1 and all(len(text.split()) == 1 for text in texts):
+        texts = [" ".join(texts)]
+        print(
+            f"asked as one question: {texts[0]!r}; for several single words use --queries FILE",
+            file=sys.stderr,
+        )
+    return texts

@@ -1,0 +1,46 @@
+"""Writes the report on a run.
+
+    halo report runs/pcme_cub                       # runs/pcme_cub/report/report.md
+    halo report toy_birds_pfe --out preset          # a preset
+
+The report shows how well a run retrieves and how good its confidence and uncertainties are:
+`report.md` with the verdict, tables and what to do next, and its figures as PNG beside it.
+"""
+
+from pathlib import Path
+
+from halo_search.cli.checks import check_path, check_run
+from halo_search.cli.parser import OneLineParser
+from halo_search.towers import keras_models
+
+
+def main(argv=None):
+    """Writes a report."""
+    options = _parser().parse_args(argv)
+    check_run(options.run)
+    check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
+    keras_models().report(options)
+
+
+def _parser():
+    parser = OneLineParser(
+        prog="halo report",
+        description=__doc__,
+        allow_abbrev=False,
+    )
+    parser.add_argument("run", metavar="RUN", help="run folder, or name of a preset")
+    parser.add_argument("--out", type=Path, help="folder to write (default: RUN/report)")
+    parser.add_argument("--data-dir", type=Path, help="data set of the run, if it has moved")
+    parser.add_argument(
+        "--ranking",
+        default="own",
+        help="similarity to rank by: own (default), or a name of zoo.similarities",
+    )
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=500,
+        help="bootstrap resamples (default 500)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (default 0)")
+    return parser

@@ -1,0 +1,20 @@
+"""Collections: the items of a folder, a table or an object store, encoded into parts.
+
+`encode` works on this machine; `halo_search.collection.beam` on a cluster.
+"""
+
+from halo_search.collection.encoding import encode, encode_items
+from halo_search.collection.parts import Collection, Encoded
+from halo_search.collection.sources import Items, captions, pictures, read_source, vectors
+
+__all__ = [
+    "Collection",
+    "Encoded",
+    "Items",
+    "captions",
+    "encode",
+    "encode_items",
+    "pictures",
+    "read_source",
+    "vectors",
+]

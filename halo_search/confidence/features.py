@@ -1,0 +1,169 @@
+"""Numbers of a query that tell whether its first answer is right, and the regression on them."""
+
+import dataclasses
+
+import numpy as np
+from scipy.special import expit, log_expit, logit
+
+from halo_search.confidence.scores import RANKS, QueryScores, reached_ranks
+from halo_search.embeddings import checks
+
+AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)
+# Whatever the gallery, an answer is not less likely right for a greater one of these, nor more
+# likely for a greater uncertainty. Few calibration queries would find the opposite by chance.
+SIGNS = {"best_minus_mean": 1, "z_score": 1, **dict.fromkeys(AGREEMENTS, 1), "uncertainty": -1}
+LEAST_GAP = 0.1  # of the scores' standard deviation, which is added so that a tie has a logarithm
+
+
+def feature_names(scores, uncertainty=None):
+    """The names of `query_features`' columns that these scores have."""
+    scores = QueryScores.of(scores)
+    agreeing = 0 if scores.agreement is None else len(reached_ranks(scores.top.shape[1]))
+    return (
+        "best_minus_mean",
+        "z_score",
+        "log_gap_2",
+        *AGREEMENTS[:agreeing],
+        *(() if uncertainty is None else ("uncertainty",)),
+    )
+
+
+def query_features(scores, uncertainty=None, names=None):
+    """Features `(queries, features)` of a `QueryScores` or a matrix `(queries, items)`, in the
+    order of `names` or `feature_names`; a ValueError if one cannot be had of these scores."""
+    # Of scores s₁ ≥ s₂ ≥ … with mean m and variance v over the gallery: s₁ − m; (s₁ − m) / √v;
+    # log(s₁ − s₂ + √v / 10), copies of the first passed over; the agreements; the uncertainty.
+    scores = QueryScores.of(scores)
+    there = feature_names(scores, uncertainty)
+    names = there if names is None else tuple(names)
+    missing = [name for name in names if name not in there]
+    if scores.agreement is None and not set(missing).isdisjoint(AGREEMENTS):
+        raise ValueError(
+            "this confidence reads how like the first answer the next ones are: give scores that "
+            "know it, of `QueryScores.of_matrix(similarity, vectors=gallery)` or of "
+            "`Index.query_scores`; received scores alone"
+        )
+    if missing:
+        raise ValueError(
+            f"the features {', '.join(missing)} were expected; received {', '.join(there)}, from "
+            f"the best {scores.top.shape[1]} scores"
+        )
+    above, deviation = scores.top[:, 0] - scores.mean, np.sqrt(scores.variance)
+    least = LEAST_GAP * deviation
+    gap = scores.top[:, 0] - scores.second + least
+    columns = {
+        "best_minus_mean": above,
+        "z_score": np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0),
+        "log_gap_2": np.log(gap, out=np.zeros_like(gap), where=least > 0),
+    }
+    if scores.agreement is not None:
+        columns |= dict(zip(AGREEMENTS, scores.agreement.T, strict=False))
+    if uncertainty is not None:
+        columns["uncertainty"] = checks.vector(uncertainty, "uncertainty", len(scores))
+    return np.stack([columns[name] for name in names], axis=1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Logistic:
+    """P(true) = sigmoid(w·(x − centre) / spread + b)."""
+
+    centre: np.ndarray  # (features,), means of the features it was fitted on
+    spread: np.ndarray  # (features,), their standard deviations; 1 of a constant feature
+    weights: np.ndarray
+    bias: float
+
+    @classmethod
+    def fit(cls, features, correct, penalty, signs=None, weights=None):
+        """Minimises the mean negative log likelihood plus ½ penalty ‖w‖²; `correct` may be shares.
+        `signs` fixes signs of weights by 1 and −1; `weights` says how much each query counts."""
+        share, truth = _shares(weights, len(features)), np.asarray(correct, np.float64)
+        centre, spread = features.mean(axis=0), features.std(axis=0)
+        spread = np.where(spread > 1e-12 * np.maximum(1.0, np.abs(centre)), spread, 1.0)
+        x = np.concatenate([(features - centre) / spread, np.ones((len(features), 1))], axis=1)
+        start = np.zeros(x.shape[1])
+        start[-1] = logit(share @ truth)
+        ridge = np.append(np.full(x.shape[1] - 1, penalty), 0.0)
+        found = _newton(x, truth, share, ridge, start)
+        if signs is not None:
+            found = _with_signs(x, truth, share, ridge, start, found, signs)
+        return cls(centre, spread, found[:-1], float(found[-1]))
+
+    def missing_bias(self, features, correct, weights=None):
+        """What b lacks for the mean probability of queries to be their share of right ones."""
+        share, away = _shares(weights, len(features)), self.logit(features)
+        right = share @ correct
+        ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1
+        from scipy.optimize import brentq  # here: a question needs none of it
+
+        return float(brentq(lambda by: share @ expit(away + by) - right, *ends))
+
+    def plain(self):
+        """`(weights, bias)` on the features as they are, not standardised."""
+        slopes = self.weights / self.spread
+        return slopes, float(self.bias - slopes @ self.centre)
+
+    def logit(self, features):
+        """`(…,)` of `(…, features)`."""
+        return (features - self.centre) / self.spread @ self.weights + self.bias
+
+    def probability(self, features):
+        """`(…,)` in [0, 1] of `(…, features)`."""
+        return expit(self.logit(features))
+
+
+def _newton(x, truth, share, ridge, start):
+    """Newton's method with a step that is halved until the loss falls."""
+
+    def loss(parameters):
+        odds = x @ parameters
+        likelihood = truth * log_expit(odds) + (1 - truth) * log_expit(-odds)
+        return -(share @ likelihood) + 0.5 * ridge @ parameters**2
+
+    found, value = start, loss(start)
+    for _ in range(60):
+        chance = expit(x @ found)
+        slope = x.T @ (share * (chance - truth)) + ridge * found
+        curve = (x * (share * chance * (1 - chance))[:, None]).T @ x
+        curve += np.diag(ridge + 1e-12)
+        step = np.linalg.solve(curve, slope)
+        size = 1.0
+        while size > 1e-6:
+            tried = found - size * step
+            new = loss(tried)
+            if new <= value:
+                break
+            size /= 2
+        else:
+            break
+        found, fell, value = tried, value - new, new
+        if np.abs(size * step).max() < 1e-9 or fell < 1e-15:
+            break
+    return found
+
+
+def _with_signs(x, truth, share, ridge, start, found, signs):
+    """The minimum where weights have given signs; `found` is the one without."""
+    signs = np.append(np.asarray(signs), 0)
+    if not (signs * found < 0).any():
+        return found
+
+    def objective(parameters):
+        odds = x @ parameters
+        slope = share * (expit(odds) - truth)
+        likelihood = truth * log_expit(odds) + (1 - truth) * log_expit(-odds)
+        return (-(share @ likelihood) + 0.5 * ridge @ parameters**2, slope @ x + ridge * parameters)
+
+    ends = {0: (None, None), 1: (0, None), -1: (None, 0)}
+    # A truncated Newton method goes on to the eighth digit, where L-BFGS-B stops at the fourth.
+    options = {"gtol": 1e-9, "ftol": 0, "xtol": 0, "maxfun": 2000}
+    bounds = [ends[int(one)] for one in signs]
+    from scipy.optimize import minimize  # here: a question needs none of it
+
+    return minimize(objective, start, jac=True, method="TNC", bounds=bounds, options=options).x
+
+
+def _shares(weights, count):
+    """Weights that add up to one."""
+    if weights is None:
+        return np.full(count, 1 / count)
+    return np.asarray(weights) / np.sum(weights)

@@ -1,0 +1,160 @@
+"""The words of a question: which name something, their stems, and how common they are."""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+# English words that name nothing: every vocabulary of captions has them.
+_LISTED = (
+    "a an and are as at be by for from has have in is it its of on or that the there this to was "
+    "were which while with"
+)
+FUNCTION_WORDS = frozenset(_LISTED.split())
+
+FILE = "caption_bank.npz"
+
+MOST_WORDS = 3  # stems of a short question
+ARTICLES = ("a", "an", "the")
+_IRREGULAR = (
+    "men:man women:woman children:child people:person feet:foot teeth:tooth geese:goose "
+    "mice:mouse leaves:leaf knives:knife wolves:wolf shelves:shelf loaves:loaf buses:bus "
+    "wives:wife calves:calf halves:half"
+)
+IRREGULAR = dict(pair.split(":") for pair in _IRREGULAR.split())
+
+
+@functools.lru_cache(256)  # a question's are looked at by its preambles, its prior and the judge
+def words_of(text: str) -> tuple[str, ...]:
+    """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
+    text = text.lower().replace("'", "").replace("’", "")
+    kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return tuple("".join(kept).split())
+
+
+def unknown_words(reader: Any, texts: Sequence[str]) -> tuple[np.ndarray, list[list[str]] | None]:
+    """How many words of texts name something, and lists of those that `reader`, a tokenizer or what
+    is stored of one, does not know; None for these where it spells every word."""
+    found = [[word for word in words_of(text) if word not in FUNCTION_WORDS] for text in texts]
+    words, known = np.array([len(one) for one in found]), getattr(reader, "known_words", None)
+    if known is None:
+        return words, None
+    return words, [[word for word in one if word not in known] for one in found]
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LEAST_LETTERS = 4  # of a word that may be mistyped: of shorter ones most edits are words
+LEAST_SEEN = 5  # captioned photos with what it may have meant
+
+
+def mended(text: str, is_word: Callable[[str], bool], count: Callable[[str], int]) -> str:
+    """A question with its typos mended: each unknown word becomes the most frequent known one that
+    is one edit away; `count` says how many captioned photos hold a word's stem."""
+    for word in words_of(text):
+        if len(word) < LEAST_LETTERS or not word.isalpha() or count(word) or is_word(word):
+            continue
+        best = max(sorted(_edits(word)), key=lambda one: (count(one), is_word(one), len(one)))
+        if count(best) >= LEAST_SEEN:
+            text = re.sub(rf"(?i)\b{re.escape(word)}\b", best, text)
+    return text
+
+
+def _edits(word):
+    """All texts that are one letter or one exchange of neighbours away."""
+    halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    found = {a + b[1:] for a, b in halves if b}
+    found |= {a + b[1] + b[0] + b[2:] for a, b in halves if len(b) > 1}
+    for letter in _LETTERS:
+        found |= {a + letter + b[1:] for a, b in halves} | {a + letter + b for a, b in halves}
+    return found
+
+
+def stem(word: str) -> str:
+    """A word without its plural's ending, by Harman's S stemmer (JASIS 1991)."""
+    if word in IRREGULAR:
+        return IRREGULAR[word]
+    if len(word) > 4 and word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("us", "ss", "is")):
+        return word[:-1]
+    return word
+
+
+def stems(text: str) -> list[str]:
+    """The stems of the words of a text that name something, each once, in order."""
+    found = (stem(word) for word in words_of(text) if word not in FUNCTION_WORDS)
+    return list(dict.fromkeys(found))
+
+
+def is_short(text: str) -> bool:
+    """Whether a question is of up to three words that name something, and no full sentence."""
+    return 1 <= len(stems(text)) <= MOST_WORDS and not text.rstrip().endswith(".")
+
+
+class CaptionBank:
+    """Which captioned photos hold which stems, of sorted stems: a prior for short questions."""
+
+    # The packaged bank is of MS COCO's val2017 captions (CC BY 4.0, see zoo/photos/CREDITS): no
+    # caption is in it. The photos of a stem are those from `starts` on, rising.
+
+    def __init__(self, stems, starts, photos, size):
+        self.stems, self.starts, self.photos = stems, np.asarray(starts), np.asarray(photos)
+        self.size = int(size)
+        self._row = {stem: row for row, stem in enumerate(stems)}
+
+    @classmethod
+    def of(cls, captions, photo_of, least=2):
+        """The bank of captions and the number of each one's photo, from 0; stems of fewer than
+        `least` photos are left out, such as misspelt words."""
+        found = {}
+        for caption, photo in zip(captions, photo_of, strict=True):
+            for stem in stems(caption):
+                found.setdefault(stem, set()).add(int(photo))
+        kept = sorted(stem for stem, photos in found.items() if len(photos) >= least)
+        lists = [np.array(sorted(found[stem]), np.uint16) for stem in kept]
+        starts = np.concatenate([[0], np.cumsum([len(one) for one in lists])])
+        return cls(kept, starts, np.concatenate(lists), max(photo_of) + 1)
+
+    def photos_with(self, stem):
+        """The numbers of the photos whose captions hold a stem."""
+        row = self._row.get(stem)
+        if row is None:
+            return np.empty(0, np.uint16)
+        return self.photos[self.starts[row] : self.starts[row + 1]]
+
+    def count(self, text):
+        """How many photos hold all the stems of a text; 0 of a text without any."""
+        lists = sorted((self.photos_with(stem) for stem in stems(text)), key=len)
+        if not lists:
+            return 0
+        return len(functools.reduce(lambda a, b: np.intersect1d(a, b, True), lists))
+
+    def save(self, path):
+        """Writes one file of arrays."""
+        np.savez_compressed(
+            path,
+            stems=np.frombuffer("\n".join(self.stems).encode(), np.uint8),
+            starts=self.starts.astype(np.int32),
+            photos=self.photos.astype(np.uint16),
+            size=self.size,
+        )
+
+    @classmethod
+    def load(cls, path):
+        """Reads what `save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            words = file["stems"].tobytes().decode().split("\n")
+            return cls(words, file["starts"], file["photos"], file["size"])
+
+
+@functools.cache
+def packaged_bank() -> CaptionBank:
+    """The bank that comes with the package."""
+    with resources.as_file(resources.files("halo_search.confidence") / FILE) as path:
+        return CaptionBank.load(path)

@@ -1,0 +1,8 @@
+"""Retrieval that says how sure it is: a model, a gallery and a judge in one object."""
+
+from halo_search.confidence.judge import VERDICTS, Judge, Judgement
+from halo_search.retriever.answer import Answer
+from halo_search.retriever.parts import trained_on, training_note
+from halo_search.retriever.retriever import Retriever
+
+__all__ = ["VERDICTS", "Answer", "Judge", "Judgement", "Retriever", "trained_on", "training_note"]

@@ -1,0 +1,122 @@
+"""What a gallery answers to one question, whether to believe it, and all that fits by pages."""
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from halo_search.confidence.judge import FIT, NOT_UNDERSTOOD, headline, leading, list_sentence
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answer:
+    """The best items for one question, how likely each fits, and what follows from it.
+
+    ```python
+    answer = retriever.ask("a dog on a beach")
+    answer.verdict, answer.probability  # ("likely", 0.83)
+    answer.ids[: answer.fitting]        # the results that fit
+    ```
+
+    Attributes:
+        question: the text, or a word on what was asked with.
+        ids, scores: `(k,)` int64, best first, and float32 in units of the similarity.
+        names: `(k,)` strings where the items have names, else None.
+        verdict: `"likely"`, `"unsure"`, `"nothing matches"` or `"not understood"`.
+        reason: one or two sentences.
+        fits: `(k,)`, the probability that each result fits, as people judge it (of a class, that it
+            is of the class); None where nothing can be said, which `reason` explains.
+        wanted: the probability that the first result is the one wanted item, or None.
+        number: how many items of the gallery are expected to fit, or None.
+        interval: `(low, high)` of the share of fitting first results in nine galleries of ten, or
+            None.
+        asked: what the model was asked, where a preamble such as "photos of" was taken off.
+    """
+
+    question: str
+    ids: np.ndarray
+    scores: np.ndarray
+    names: Sequence[str] | None
+    verdict: str
+    reason: str
+    fits: np.ndarray | None = None
+    wanted: float | None = None
+    number: float | None = None
+    interval: tuple[float, float] | None = None
+    asked: str | None = None
+    _length: Callable | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that the first result fits; None where nothing can be said."""
+        return None if self.fits is None or not len(self.fits) else float(self.fits[0])
+
+    @property
+    def fitting(self) -> int | None:
+        """How many of the first results fit: those before the first with a probability below ½."""
+        return None if self.fits is None else leading(self.fits, FIT)
+
+    def first_k(self, error: float = 0.1) -> int | None:
+        """How many of the first results hold the wanted one with probability 1 − error; the largest
+        int where nothing can be promised, None where the gallery is not calibrated."""
+        return None if self._length is None else self._length(error)
+
+    def __str__(self) -> str:
+        """The answer for a person: the verdict, then the results."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """What is printed: the verdict, and a line for each result."""
+        asked = "" if self.asked is None else f" (asked: {self.asked})"
+        lines = [f"{headline(self.verdict, self.probability, self.wanted)}{asked}: {self.reason}"]
+        names = self.names or list(map(str, self.ids))
+        for rank, (score, name) in enumerate(zip(self.scores, names, strict=True)):
+            fit = "    " if self.fits is None else f"{self.fits[rank]:.2f}"
+            lines.append(f"{rank + 1:4d}  {fit} {score:12.5g}  {name}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON values."""
+        enough = self.first_k()
+        found = {
+            "question": self.question,
+            "asked": self.question if self.asked is None else self.asked,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "probability": self.probability,
+            "interval": None if self.interval is None else list(self.interval),
+            "wanted": self.wanted,
+            "fitting": self.fitting,
+            "number": self.number,
+            "first_k": None if enough is None or enough == sys.maxsize else enough,
+            "ids": self.ids.tolist(),
+            "scores": [float(score) for score in self.scores],
+            "fits": None if self.fits is None else [float(value) for value in self.fits],
+        }
+        return found if self.names is None else {**found, "names": list(self.names)}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Everything:
+    """A page of all the items that fit a question, as `Retriever.all` returns it."""
+
+    answer: Answer  # with the items of this page
+    total: int  # items on all pages
+    offset: int  # of them on the pages before this one
+    unfit: float | None  # the expected share of these that does not fit, None of none
+    least: float = FIT  # the probability of fitting from which an item is on the list
+    noun: str = "item"
+
+    def __str__(self) -> str:
+        """The page for a person."""
+        first, *rows = self.answer.lines()
+        if self.answer.verdict != NOT_UNDERSTOOD:
+            rows = [list_sentence(self.noun, self.total, self.unfit, self.least), *rows]
+        return "\n".join([first, *rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The page as JSON values: the keys of `Answer.to_dict`, and these attributes."""
+        own = {"total": self.total, "offset": self.offset, "unfit": self.unfit}
+        return {**self.answer.to_dict(), **own}

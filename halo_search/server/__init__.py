@@ -1,0 +1,1 @@
+"""Answers over HTTP: the application, its limits, and the pictures that clients send."""

@@ -1,0 +1,217 @@
+"""Writes the towers of a Keras model as ONNX, for `halo_search.towers.onnx_model`: beside an index,
+or in a preset's folder, where the weights stay in the preset's own file."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from halo_search.embeddings.arrays import joined
+from halo_search.errors import InputError, MissingPackageError, require
+from halo_search.files.atomic import write_text
+from halo_search.files.written import Written, check_facts, facts_of, read_sealed, sealed
+from halo_search.index import scoring
+from halo_search.towers.onnx import open_onnx
+from halo_search.towers.onnx_model import FACTS, TOKENIZER, VERSION
+from halo_search.towers.weights import Weights
+from zoo.data.text.captions import WordTokenizer
+from zoo.data.text.twin import tokenizer_of
+from zoo.models.frozen import TEXTS, towers_of, weights_beside, write_onnx
+
+TOWERS = "towers-"  # how an index' folder of towers begins; the hash of its model follows
+_ASKING = {"images": "captions", "captions": "images"}
+_TOLERANCE = 1e-4  # to Keras, of values above 1 relative to them
+
+
+def write_towers(written: Written, model: Any, index: Any) -> tuple[str | None, str | None]:
+    """Writes the towers of an index's questions and items beside it, unless they are there.
+
+    Args:
+        written: the folder of the index.
+        model: a `KerasModel`.
+        index: the `Index`, whose similarity has to be one that a search space ranks.
+
+    Returns:
+        `(name of the folder, None)`, or `(None, why questions need Keras)`.
+    """
+    if not index.has_moments or scoring.portable(index.similarity) is None:
+        return None, f"Keras ranks by the similarity {scoring.name_of(index.similarity)}"
+    if scoring.portable(model.similarity) is None:
+        return None, f"Keras computes the model's similarity {scoring.name_of(model.similarity)}"
+    tokenizer = model.keras.tokenizer
+    try:
+        twin = tokenizer and tokenizer_of(tokenizer)
+    except MissingPackageError as error:
+        return None, f"the towers were not written, {error}"
+    content = f"{model.weights_sha256} {sorted(model.resizing.items())} {twin and twin.to_str()}"
+    name = TOWERS + hashlib.sha256(content.encode()).hexdigest()[:16]
+    folder = written.folder / name
+    if name in written.names and _is_whole(folder):
+        return name, None
+    written.remove([name])
+    written.claim(name)
+    folder.mkdir()
+    try:
+        sides = write_sides(folder, model, _ASKING[index.description["side"]])
+        for facts in sides.values():
+            facts["weights"] = weights_beside(folder / facts["file"])
+        write_facts(folder, model, sides)
+    except MissingPackageError as error:
+        return None, f"the towers were not written, {error}"
+    except InputError as error:
+        return None, str(error)
+    return name, None
+
+
+def pack_towers(model: Any, preset: Path, folder: Path) -> None:
+    """Writes the towers of a preset's model into a new folder, without the weights that are in the
+    preset's `model.weights.h5`: `towers.json` says where each one is there.
+
+    Raises:
+        InputError: if a tower cannot be written, or differs from Keras'.
+    """
+    folder.mkdir()
+    sides = write_sides(folder, model, "captions")
+    stored = Weights(preset)
+    places = {}
+    for path in stored.paths():
+        (array,) = stored.read({"array": path}).values()
+        places.setdefault(_hash(array), path)
+    for facts in sides.values():
+        facts["weights"] = _point_at(folder / facts["file"], places)
+    write_facts(folder, model, sides, preset=preset.name)
+
+
+def _point_at(path, places):
+    """Takes a graph's weights out of its file where a preset has them: `{initializer: path in the
+    preset's file}`. What was made of weights stays in the graph."""
+    onnx = require("onnx", extra="models")
+    graph = onnx.load(path)
+    named = {}
+    for tensor in graph.graph.initializer:
+        values = onnx.numpy_helper.to_array(tensor)
+        place = places.get(_hash(values))
+        if place is None or values.size < 2:
+            continue
+        named[tensor.name] = place
+        tensor.ClearField("raw_data")
+        tensor.ClearField("float_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        del tensor.external_data[:]
+        tensor.external_data.add(key="location", value="in_the_preset")
+    path.with_suffix(".data").unlink(missing_ok=True)
+    onnx.save(graph, path)
+    return named
+
+
+def _hash(values):
+    values = np.ascontiguousarray(values)
+    facts = repr((values.shape, values.dtype.str)).encode()
+    return hashlib.sha256(facts + values.tobytes()).hexdigest()
+
+
+def write_facts(folder, model, sides, **more):
+    """Writes `towers.json`, last, so that all it names is there."""
+    dims = {part.shape[-1] for part in model.keras.image_encoder.output.values()}
+    for side, facts in sides.items():
+        facts["model_sha256"] = model.model_sha256(side)
+    facts = {
+        "version": VERSION,
+        "sides": sides,
+        "kind": model.kind,
+        "dim": max(dims),
+        "spells": not isinstance(model.keras.tokenizer, WordTokenizer),
+        "portable": dataclasses.asdict(scoring.portable(model.similarity)),
+        "weights_sha256": model.weights_sha256,
+        **more,
+    }
+    facts["files"] = {path.name: facts_of(path) for path in sorted(folder.iterdir())}
+    write_text(folder / FACTS, json.dumps(sealed(facts), indent=1) + "\n")
+
+
+def write_sides(folder, model, asking):
+    """Writes both towers of a `KerasModel`, that of the questions first; the facts of each side
+    that was written. An InputError if the side that asks cannot be."""
+    sides = {}
+    for side in (asking, _ASKING[asking]):
+        try:
+            sides[side] = _write(folder, model.tower(side))
+        except InputError:  # a missing package is one too
+            if side == asking:
+                raise
+    return sides
+
+
+def _write(folder, tower):
+    """Writes one tower, and what it reads; facts of `StoredTowers`."""
+    model, side, facts = tower.model, tower.side, {"file": f"{tower.side}.onnx"}
+    twin = None
+    if tower.reads == "texts":
+        twin = tokenizer_of(model.tokenizer)
+        if twin is None:
+            kind = type(model.tokenizer).__name__
+            raise InputError(f"no tokenizer without TensorFlow gives the ids of the model's {kind}")
+    elif tower.reads == "pictures":
+        facts |= dict(zip(("mode", "crop_fraction"), tower.resizing, strict=True))
+        facts["size"] = tower.image_size
+    else:
+        raise InputError(f"the model reads {tower.reads} for {side}")
+    frozen_towers = towers_of(model, image_size=facts.get("size"))
+    (one,) = (found for found in frozen_towers if found.side == side)
+    path, inputs = folder / facts["file"], one.example(model)
+    expected, why_not = one.expected(inputs), True
+    if twin is not None and not one.is_recurrent:
+        # Padded to the longest text of its batch only, a question costs half. Encoders that take
+        # one length alone fail in many ways.
+        spec = tf.TensorSpec((None, None), one.spec.dtype, one.spec.name)
+        fill = {"pad_id": getattr(model.tokenizer, "padding", 0), "pad_token": ""}
+        twin.enable_padding(**fill)
+        rows = [np.array([twin.encode_batch([text])[0].ids], np.int32) for text in TEXTS]
+        if any(1 < row.shape[1] < model.tokenizer.max_words for row in rows):
+            why_not = _differs(path, one._replace(spec=spec), rows, expected)
+        if why_not:
+            twin.enable_padding(**fill, length=model.tokenizer.max_words)
+    if why_not:
+        why_not = _differs(path, one, [inputs], expected)
+    if why_not:
+        raise InputError(why_not)
+    if twin is not None:
+        twin.save(str(folder / TOKENIZER))
+    return {**facts, "reads": tower.reads, "measure": tower.measure}
+
+
+def _is_whole(folder):
+    """Whether a folder of towers has all that is written today, undamaged."""
+    try:
+        facts = read_sealed(folder / FACTS)
+        files, version = facts.get("files", {}), facts.get("version")
+        for name, one in files.items():
+            check_facts(folder / name, one)
+    except InputError:
+        return False
+    return bool(files) and version == VERSION
+
+
+def _differs(path, tower, batches, expected):
+    """Writes a tower, and says where onnxruntime's numbers are not Keras', or what cannot be
+    written or run; None if all is well."""
+    try:
+        write_onnx(tower, path)
+        forward = open_onnx(path)
+        found = joined([forward({tower.side: batch}) for batch in batches])
+    except MissingPackageError:
+        raise
+    except Exception as error:  # of layers that others wrote
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        return f"the encoder of {tower.side} is no ONNX: {reason}"
+    error = max(
+        np.max(np.abs(found[key] - values) / np.maximum(1, np.abs(values)), initial=0)
+        for key, values in expected.items()
+    )
+    if error <= _TOLERANCE:
+        return None
+    return f"the embedding of {tower.side} by onnxruntime differs by {error:.2g}"

@@ -1,0 +1,1 @@
+"""Commands of `halo` that measure models: evaluate, confidence, report."""

@@ -1,0 +1,1 @@
+"""Pictures as TensorFlow reads, resizes and augments them."""
