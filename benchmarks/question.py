@@ -30,10 +30,9 @@ QUESTION = "a dog on a beach"
 SERVER = """
 import os, pathlib, time
 
-os.environ["HALO_LAZY"] = "1"
-from halo_search.towers.stored_towers import StoredTower
+from halo_search.towers import Tower
 
-forward, seconds, file = StoredTower.of_texts, [], pathlib.Path({file!r})
+forward, seconds, file = Tower.of_texts, [], pathlib.Path({file!r})
 
 
 def timed(tower, texts):
@@ -45,7 +44,7 @@ def timed(tower, texts):
     return found
 
 
-StoredTower.of_texts = timed
+Tower.of_texts = timed
 
 import halo_search.cli.main
 

@@ -22,8 +22,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from halo_search.cli.bounds import TOKEN, check_model, check_path
-
+from halo_search.cli.checks import TOKEN, check_model, check_path
 from halo_search.errors import InputError, require
 from zoo.cli import OneLineParser, program, run
 

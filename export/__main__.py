@@ -3,9 +3,8 @@
 import argparse
 import importlib
 
-from halo_search.cli.bounds import check_model
-
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
+from halo_search.cli.checks import check_model
 from zoo.cli import OneLineParser, program, run
 
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-from halo_search.towers.stored_towers import open_onnx
 
 from export.saved_model import TOLERANCE, writing
 from halo_search.errors import InputError
 from halo_search.files.atomic import atomic_folder, write_text
+from halo_search.towers.onnx import open_onnx
 from halo_search.towers.piece_tokenizer import PieceTokenizer
 from zoo.data.text.twin import tokenizer_of
 from zoo.models.frozen import towers_of, write_onnx

@@ -19,7 +19,6 @@ import numpy as np
 import tensorflow as tf
 
 import own_pairs
-from zoo.metrics.confidence import abstention_auc
 from halo_search.confidence.features import Logistic
 from halo_search.embeddings.arrays import unit
 from studies.judgments import Judgments
@@ -27,6 +26,7 @@ from studies.statistics import mean_and_deviation
 from zoo import evaluation, models, training
 from zoo.cli import OneLineParser, run
 from zoo.data.datasets import SPLITS
+from zoo.metrics.confidence import abstention_auc
 from zoo.metrics.statistics import spearman
 
 HEADS = {"PFE": {}, "PFE, Ambiguity": {"ambiguity_weight": 100.0}}  # of `zoo.models.pfe`

@@ -14,7 +14,6 @@ from unittest import mock
 import numpy as np
 
 from halo_search.confidence import QueryScores
-from zoo.metrics.confidence import abstention_auc
 from halo_search.confidence import fits as fitting
 from halo_search.confidence.scores import agreement
 from halo_search.embeddings.arrays import take
@@ -29,6 +28,7 @@ from zoo.cli import run
 from zoo.evaluation import relevance as reading
 from zoo.evaluation.fits import TAKEN_OUT, learn_fits, with_fits
 from zoo.evaluation.relevance import score_scale
+from zoo.metrics.confidence import abstention_auc
 from zoo.presets import from_preset
 
 RANKS = ((0, 1), (1, 2), (2, 5), (5, 10), (10, 20))

@@ -69,13 +69,15 @@ def remove(index, ids):
         flat.clear_l2norms()
 
 
+@np.errstate(over="ignore", invalid="ignore")  # distances that overflow are infinite, and ties
 def first(index, queries, k, ids, score_of, ascending, longest=None):
     """The first k by score, then by id: `(scores, rows)` `(queries, k)`, NaN and −1 behind all.
 
-    FAISS takes products of matrices. Their rounding depends on a row's place, so that copies of one
-    item get different values; and the L2 distance is ‖a‖² + ‖b‖² − 2ab, whose error is relative to
-    the lengths and not to the distance. So some rows are found that way, and their values are
-    computed again, pair by pair; where a row that was not found may score as well, those of all.
+    Products of matrices are fast, and only about right. Their rounding depends on a row's place, so
+    that copies of one item get different values; and the L2 distance is ‖a‖² + ‖b‖² − 2ab, whose
+    error is relative to the lengths and not to the distance. So some rows are found that way, and
+    their values are computed again, pair by pair; and so are those of every other row that may
+    score as well, by a bound of the error.
 
     `index` is flat; `score_of` maps FAISS' values and which queries they are to scores; `longest`
     is the length of the longest item, for inner products.
@@ -84,26 +86,36 @@ def first(index, queries, k, ids, score_of, ascending, longest=None):
     count = min(k + SPARE, len(ids))
     if not count:
         return np.full((len(queries), k), np.nan, np.float32), np.full((len(queries), k), NONE)
-    with _one_thread_if_small(index, len(queries)):
-        found, rows = _candidates(index, queries, count)
-        values, every = values_of(index, queries, rows), slice(None)
-        values[rows < 0] = np.nan
-        scores, rows = best(score_of(values, every), rows, k, ascending, ids)
-        if count == len(ids):
-            return scores, rows
-        bound = score_of(_bound(index, queries, values, found[:, -1], longest), every)[:, 0]
-        last, every = scores[:, -1], np.arange(len(ids))[None]
-        for query in np.flatnonzero(bound <= last if ascending else bound >= last):
-            values = values_of(index, queries[query : query + 1], every)
-            own = score_of(values, [query])
-            scores[query], rows[query] = best(own, every, k, ascending, ids)
+    every, approximate = slice(None), None
+    if len(queries) == 1:
+        approximate = _product_values(index, queries)
+        found, rows = _nearest(index, approximate, count)
+    else:
+        with _one_thread_if_small(queries.size * index.ntotal):
+            found, rows = index.search(queries, count)
+    values = values_of(index, queries, rows)
+    values[rows < 0] = np.nan
+    scores, rows = best(score_of(values, every), rows, k, ascending, ids)
+    if count == len(ids):
         return scores, rows
+    bound = score_of(_bound(index, queries, values, found[:, -1], longest), every)[:, 0]
+    last = scores[:, -1]
+    # Of what is not a number nothing is proven.
+    for query in np.flatnonzero(~(bound > last if ascending else bound < last)):
+        asked = queries[query : query + 1]
+        likely = _product_values(index, asked) if approximate is None else approximate
+        most = score_of(_optimistic(index, asked, likely, longest), [query])[0]
+        behind = most > last[query] if ascending else most < last[query]
+        contenders = np.flatnonzero(~behind)[None]
+        exact = score_of(values_of(index, asked, contenders), [query])
+        scores[query], rows[query] = best(exact, contenders, k, ascending, ids)
+    return scores, rows
 
 
 @contextlib.contextmanager
-def _one_thread_if_small(index, count):
+def _one_thread_if_small(products):
     before = faiss.omp_get_max_threads()  # OpenMP counts the threads of each calling thread apart
-    if count * index.ntotal * index.d <= _SMALL:
+    if products <= _SMALL:
         faiss.omp_set_num_threads(1)
     try:
         yield
@@ -116,7 +128,8 @@ def values_of(index, queries, rows):
     rows = np.ascontiguousarray(rows, np.int64)
     values = np.empty(rows.shape, np.float32)
     asked, found, wanted = map(faiss.swig_ptr, (queries, values, rows))
-    index.compute_distance_subset(len(queries), asked, rows.shape[1], found, wanted)
+    with _one_thread_if_small(rows.size * index.d):
+        index.compute_distance_subset(len(queries), asked, rows.shape[1], found, wanted)
     return values
 
 
@@ -134,44 +147,67 @@ def pair_values(metric, queries, items, rows):
     return values
 
 
-def _candidates(index, queries, count):
-    """About the nearest rows, `(FAISS' values, rows)`, the nearest first."""
-    is_l2 = index.metric_type == faiss.METRIC_L2
-    if is_l2 and len(queries) == 1 and (count + 1) * _RUN < index.ntotal:
-        return _expanded(index, queries, count)  # from two queries on FAISS is faster
-    return index.search(queries, count)
+def _product_values(index, query):
+    """About FAISS' values of all rows, `(1, rows)`, for one query.
+
+    FAISS multiplies matrices also for one query, which copies the items into blocks for BLAS, and
+    takes twice the time of the product with a vector. Its L2 search computes the items' norms in
+    every search besides. From two queries on FAISS is faster.
+    """
+    if index.metric_type != faiss.METRIC_L2:
+        return products(query, vectors(index))
+    values = products(-2.0 * query, vectors(index))
+    values += _norms(index)
+    values += np.square(query).sum()
+    return values
+
+
+def _norms(index):
+    """The squared lengths of all rows, which FAISS keeps: its own memory."""
+    if index.cached_l2norms.size() != index.ntotal:
+        index.clear_l2norms()
+        index.sync_l2norms()
+    return faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
+
+
+def _nearest(index, values, k):
+    """The k nearest rows by `values` `(1, rows)`, as of `index.search`, the last last."""
+    keys = values[0] if index.metric_type == faiss.METRIC_L2 else -values[0]
+    whole = len(keys) // _RUN * _RUN
+    if (k + 1) * _RUN < len(keys):
+        # The k nearest are in the k runs whose nearest are nearest, so few have to be sorted.
+        runs = np.argpartition(keys[:whole].reshape(-1, _RUN).min(axis=1), k - 1)[:k]
+        rows = np.append(runs[:, None] * _RUN + np.arange(_RUN), np.arange(whole, len(keys)))
+    else:
+        rows = np.arange(len(keys))
+    rows = rows[np.argpartition(keys[rows], k - 1)[:k]]
+    return values[:, rows], rows[None]
 
 
 def _bound(index, queries, values, last, longest):
     """The best value that a row may have that was not found, `(queries, 1)`: FAISS' value of the
     last one that was, `last`, and what that may be wrong by."""
-    is_l2 = index.metric_type == faiss.METRIC_L2
     norm = np.sqrt(np.einsum("qd,qd->q", queries, queries))
-    if is_l2:
+    if index.metric_type == faiss.METRIC_L2:
         # It would be at most √last away, and so at most that much longer than the query.
         furthest = norm + np.sqrt(np.nanmax(values, axis=1, initial=0.0))
-        size = norm**2 + furthest**2
+        bound = last - _rounding(index, norm**2 + furthest**2)
     else:
-        size = norm * longest
-    rounding = (8.0 + np.sqrt(queries.shape[1])) * _EPSILON * size
-    bound = last - rounding if is_l2 else last + rounding
+        bound = last + _rounding(index, norm * longest)
     return bound.astype(np.float32)[:, None]
 
 
-def _expanded(index, query, k):
-    """What `index.search` finds for one query, the last last, from stored norms of the items: FAISS
-    computes them in every search, which takes longer than the product."""
-    if index.cached_l2norms.size() != index.ntotal:
-        index.clear_l2norms()
-        index.sync_l2norms()
-    values = products(-2.0 * query, vectors(index))[0]
-    values += faiss.rev_swig_ptr(index.cached_l2norms.data(), index.ntotal)
-    # The k nearest are in the k runs whose nearest are nearest, so few items have to be sorted.
-    whole = index.ntotal // _RUN * _RUN
-    runs = np.argpartition(values[:whole].reshape(-1, _RUN).min(axis=1), k - 1)[:k]
-    rows = np.append(runs[:, None] * _RUN + np.arange(_RUN), np.arange(whole, index.ntotal))
-    rows = rows[np.argpartition(values[rows], k - 1)[:k]]
-    return (values[rows] + np.square(query).sum())[None], rows[None]
+def _optimistic(index, query, values, longest):
+    """The best values that all rows may have, `(1, rows)`, of which `values` are about right."""
+    norm = np.sqrt(np.einsum("qd,qd->q", query, query))
+    if index.metric_type == faiss.METRIC_L2:
+        return values - _rounding(index, norm**2 + _norms(index)).astype(np.float32)
+    return values + _rounding(index, norm * longest).astype(np.float32)
+
+
+def _rounding(index, size):
+    """What FAISS' value may be wrong by, for products of that size."""
+    return (8.0 + np.sqrt(index.d)) * _EPSILON * size
 
 
 def rescored(similarity, side, queries, gallery, rows):

@@ -94,7 +94,7 @@ def saved(path, description, wanted=None):
         if description.get("portable") is not None:
             stored = Portable.from_dict(description["portable"])
         else:
-            stored = _keras().stored_similarity(description["similarity"])
+            stored = resolve(_keras().stored_similarity(description["similarity"]))
     except (KeyError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path}: its similarity: {reason}") from error

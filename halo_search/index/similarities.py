@@ -77,15 +77,16 @@ class Portable:
 
 
 _ANY, _GAUSSIANS = (POINT, GAUSSIAN), (GAUSSIAN,)
-# As `zoo.similarities.get` makes them without a trained model: higher is better.
+# As `zoo.similarities.get` makes them without a trained model: higher is better, and a scale and
+# shift are those from which training begins.
 BY_NAME = {
     similarity.identifier: similarity
     for similarity in (
         Portable("cosine", _ANY, "cosine"),
         Portable("euclidean", _ANY, "euclidean", is_root=True, slope=-1.0),
-        Portable("squared_euclidean", _ANY, "euclidean", slope=-1.0),
-        Portable("csd", _GAUSSIANS, "csd", slope=-1.0),
+        Portable("squared_euclidean", _ANY, "euclidean", slope=-5.0, shift=5.0),
+        Portable("csd", _GAUSSIANS, "csd", slope=-5.0, shift=5.0),
         Portable("wasserstein_2", _GAUSSIANS, "wasserstein_2", is_root=True, slope=-1.0),
-        Portable("squared_wasserstein_2", _GAUSSIANS, "wasserstein_2", slope=-1.0),
+        Portable("squared_wasserstein_2", _GAUSSIANS, "wasserstein_2", slope=-5.0, shift=5.0),
     )
 }

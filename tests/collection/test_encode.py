@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from halo_search.cli.bounds import DTYPES
 from PIL import Image
 from rich.console import Console
 from rich.progress import Progress
@@ -16,6 +15,7 @@ from rich.progress import Progress
 from colour_model import colour_gaussians
 from halo_search import collection
 from halo_search.collection import Collection, Encoded, encode_items, parts
+from halo_search.collection.encoding import DTYPES
 from halo_search.embeddings.arrays import parts_of
 from halo_search.errors import InputError
 from processes import python
@@ -288,4 +288,4 @@ def test_a_process_that_has_read_parquet_ends_quietly(tmp_path):
     """Threads of Arrow that hold a buffer of Python's abort the process when it ends."""
     encoded = Encoded(["a", "b", "c"], {"mean": np.eye(3, dtype=np.float32)})
     parts.write_part(tmp_path / "a.parquet", encoded, "float32")
-    python("-c", WITHOUT_THREADS, tmp_path, HALO_LAZY="1")
+    python("-c", WITHOUT_THREADS, tmp_path)

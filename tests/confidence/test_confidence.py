@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from halo_search.confidence import Confidence, GalleryIdentity, GalleryMoments, KnownQueries
-from zoo.metrics.confidence import abstention_auc, expected_calibration_error
 from halo_search.errors import InputError
 from halo_search.files.written import read_sealed, sealed
+from zoo.metrics.confidence import abstention_auc, expected_calibration_error
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import shutil
 import sys
 
 import pytest
-from halo_search.towers.stored_towers import FACTS, StoredTower
 
 import halo_search.cli.main
 import zoo
@@ -16,6 +15,8 @@ from demo.service import Service
 from halo_search.cli.search import main as search
 from halo_search.errors import InputError
 from halo_search.files.written import facts_of, read_sealed, sealed
+from halo_search.towers.onnx import OnnxTower
+from halo_search.towers.onnx_model import FACTS
 from processes import python
 
 MODEL = "toy_birds_pfe"
@@ -171,7 +172,7 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
     retriever = zoo.Retriever.build(MODEL, str(photos))
     retriever.save(tmp_path / "saved")
     gallery = stored_index.load(tmp_path / "saved", photos)
-    assert not isinstance(gallery.towers["captions"], StoredTower)
+    assert not isinstance(gallery.towers["captions"], OnnxTower)
     found = Service(gallery).find_images(WORDS[0])["answer"]
     answer = retriever.ask(WORDS[0], 8)
     assert [one["name"] for one in found["results"]] == answer.names

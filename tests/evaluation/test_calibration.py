@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from halo_search.confidence import Probes
-from zoo.metrics.confidence import abstention_auc
 from synthetic_run import encoded, records
 from zoo.evaluation import calibrate_run, calibration, retrieval
 from zoo.evaluation.calibration import Answers, calibrated, fitted, said_of
 from zoo.evaluation.printing import sentence, show_results
+from zoo.metrics.confidence import abstention_auc
 from zoo.models.run_folder import RunFolder
 from zoo.similarities import ClosedFormSampledDistance
 

@@ -43,7 +43,6 @@ def start(program, *arguments):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "HALO_LAZY": "1"},  # they need no Keras
     )
 
 

@@ -74,7 +74,6 @@ with locked({str(tmp_path / "run")!r}):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "HALO_LAZY": "1"},  # it needs no Keras
     ) as other:
         assert other.stdout.readline() == "holds it\n"
         with pytest.raises(InputError, match="another process is training"):

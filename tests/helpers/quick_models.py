@@ -6,15 +6,15 @@ import keras
 import tensorflow as tf
 
 from zoo import presets
-from zoo.models.tower import weights_sha256
 
 
 def read_once(patch):
     """Until `patch` is undone, packaged models share their layers, unless a test changed them."""
-    read, packaged, kept = presets.read_folder, presets.PACKAGED, {}
+    read, kept = presets.read_folder, {}
+    packaged = set(presets.packaged.folders().values())
 
     def read_folder(path, compile=False):
-        if compile or not path.is_relative_to(packaged):
+        if compile or path not in packaged:
             return read(path, compile=compile)
         key = path, keras.config.dtype_policy().name
         if key not in kept or _state(kept[key][0]) != kept[key][1]:
@@ -27,14 +27,14 @@ def read_once(patch):
 
 def write_once(patch):
     """Until `patch` is undone, the ONNX towers of a model are what was written first for it."""
-    from halo_search.retriever import write_towers
+    from zoo.answering import write_towers
 
     write, kept = write_towers.write_sides, {}
 
-    def write_sides(folder, model, asking, resizing):
-        key = weights_sha256(model, repr(sorted(resizing.items())))
+    def write_sides(folder, model, asking):
+        key = model.weights_sha256, repr(sorted(model.resizing.items()))
         if key not in kept:
-            sides = write(folder, model, asking, resizing)
+            sides = write(folder, model, asking)
             kept[key] = sides, {path.name: path.read_bytes() for path in folder.iterdir()}
         sides, files = kept[key]
         for name, content in files.items():

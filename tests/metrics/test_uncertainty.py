@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 from scipy.stats import norm
 
-from zoo.metrics.confidence import abstention_auc, confidence_quality, expected_calibration_error, reliability
 from studies.statistics import auroc
 from zoo import metrics
 from zoo.metrics import (
@@ -19,6 +18,12 @@ from zoo.metrics import (
     spearman_of_bins,
     uncertainty_verdict,
     wilson_interval,
+)
+from zoo.metrics.confidence import (
+    abstention_auc,
+    confidence_quality,
+    expected_calibration_error,
+    reliability,
 )
 from zoo.metrics.statistics import nan_mean, percentage
 

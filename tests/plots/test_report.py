@@ -7,11 +7,11 @@ import pytest
 
 import pcme_2d
 from halo_search.cli.main import report as command
-from zoo.metrics.confidence import abstention_auc
 from synthetic_run import encoded, picture, records
 from zoo import cli, data, evaluation
 from zoo.data import Split, toy_birds
 from zoo.evaluation.printing import ASKED, sentence, verdict
+from zoo.metrics.confidence import abstention_auc
 from zoo.models.run_folder import RunFolder
 from zoo.plots import principal_plane, report, style
 from zoo.similarities import ClosedFormSampledDistance

@@ -36,7 +36,7 @@ def home(tmp_path_factory):
     for name, made in {"own": model(0), "other": model(1), "wider": model(0, 9)}.items():
         zoo.save_preset(made, home / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("halo_search.cli.build.write_towers", lambda *arguments: (None, None))
+        patch.setattr("zoo.answering.keras_model.write_towers", lambda *_: (None, None))
         main(["build", str(home / "photos"), str(home / "built"), "--model", str(home / "own")])
     Retriever.build(home / "own", home / "photos").save(home / "saved")
     return home

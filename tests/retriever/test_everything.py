@@ -10,6 +10,7 @@ from halo_search.confidence import Fits, calibrate_on
 from halo_search.confidence.judge import Judge
 from halo_search.index import Index
 from halo_search.retriever import Retriever
+from halo_search.retriever.gallery_model import GalleryModel
 
 SIZE, DIM = 300, 12
 
@@ -44,7 +45,7 @@ def asked():
         items = gallery_of(rng)
         names = [f"{n:04d}.jpg" for n in rng.permutation(SIZE)]
         retriever = Retriever(
-            SimpleNamespace(similarity=similarity),
+            GalleryModel(None, opened=SimpleNamespace(similarity=similarity, reads_texts=False)),
             Index.build(items, similarity),
             names=dict(enumerate(names)),
         )

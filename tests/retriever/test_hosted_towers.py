@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from halo_search.towers.stored_towers import TOKENIZER, StoredTower
 from PIL import Image
 
 import memory
@@ -11,8 +10,11 @@ import zoo
 from halo_search.cli.search import main
 from halo_search.index import Index, built
 from halo_search.retriever import Retriever
+from halo_search.towers.onnx import OnnxTower
+from halo_search.towers.onnx_model import TOKENIZER
 from halo_search.towers.piece_tokenizer import read_tokenizer
 from tiny_hub import siglip_pieces, tiny_hub
+from zoo.answering import KerasModel
 from zoo.answering.write_towers import write_towers
 
 pytest.importorskip("keras_hub")
@@ -67,7 +69,7 @@ def test_a_question_is_answered_as_by_keras_for_a_fraction(family, tmp_path):
         Image.fromarray(pixels).save(photos / f"{row}.png")
     main(["build", str(photos), str(tmp_path / "index"), "--model", model])
     plain, keras = Retriever.load(tmp_path / "index"), Retriever.load(tmp_path / "index", model)
-    assert isinstance(plain.tower("captions"), StoredTower)
+    assert isinstance(plain.tower("captions"), OnnxTower)
     for questions in (QUESTIONS, [photos / "2.png"]):
         for found, expected in zip(plain.ask(questions), keras.ask(questions), strict=True):
             assert found.ids.tolist() == expected.ids.tolist()
@@ -86,7 +88,7 @@ def test_the_same_weights_with_another_tokenizer_get_towers_of_their_own(tmp_pat
         model = zoo.from_preset(backbone, preprocessor=preprocessor)
         index = Index.build(np.eye(8, dtype="float32"), model.similarity)
         with built.locked(tmp_path) as written:
-            name, _ = write_towers(written, model, index, "of the weights", {})
+            name, _ = write_towers(written, KerasModel(model, None, {}), index)
         ids = read_tokenizer((tmp_path / name / TOKENIZER).read_bytes()).encode_batch(["the dog"])
         assert ids[0].ids == np.asarray(model.tokenizer(["the dog"]))[0, : len(ids[0].ids)].tolist()
         found.append((name, ids[0].ids))

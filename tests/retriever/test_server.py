@@ -18,7 +18,8 @@ from starlette.exceptions import HTTPException
 
 import zoo
 from halo_search.errors import InputError
-from halo_search.retriever import limits, server
+from halo_search.server import application as server
+from halo_search.server import limits
 from halo_search.server.sent_pictures import Decoders
 
 

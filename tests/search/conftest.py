@@ -33,4 +33,4 @@ def sets(rng):
 @pytest.fixture(autouse=True)
 def without_towers(monkeypatch):
     """Builds write no ONNX, which takes seconds; tests/retriever/test_stored_towers.py does."""
-    monkeypatch.setattr("halo_search.cli.build.write_towers", lambda *arguments: (None, None))
+    monkeypatch.setattr("zoo.answering.keras_model.write_towers", lambda *_: (None, None))

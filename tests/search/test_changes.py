@@ -118,7 +118,7 @@ def test_foreign_files(saved, tmp_path_factory):
 
 
 def test_a_similarity_that_is_not_known_any_more(saved):
-    rewritten(saved, similarity={"function": "hamming"})
+    rewritten(saved, similarity={"function": "hamming"}, portable=None)
     with pytest.raises(InputError, match=r"index\.json: its similarity: "):
         Index.load(saved)
 

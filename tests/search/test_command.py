@@ -202,7 +202,7 @@ def test_a_source_is_looked_at_before_keras_is_imported(
     (tmp_path / "empty").mkdir()
     (tmp_path / "list.csv").write_text("photo\nb.png\n")
     np.save(tmp_path / "v.npy", np.zeros((3, 4), "f4"))
-    monkeypatch.setattr("halo_search.cli.search.importlib.import_module", pytest.fail)
+    monkeypatch.setattr("halo_search.retriever.gallery_model.keras_models", pytest.fail)
     with pytest.raises(InputError, match=said):
         main([command, str(tmp_path / source), str(tmp_path / "out"), "--model", "photos_pfe"])
 

@@ -20,15 +20,17 @@ SIMILARITIES = ("csd", closed_form_sampled_distance, "cosine", "squared_euclidea
 
 def of_definition(similarity, items, queries, bank, left_out=None):
     """2 v − r(g), halved, in the similarity's scores, by every pair: `(queries, items)`."""
-    similarity = scoring.resolve(similarity)
+    numbers = scoring.resolve(similarity)
+    if isinstance(similarity, str):
+        similarity = zoo.similarities.get(similarity)  # which computes every pair
     values = np.asarray(similarity(items, queries), np.float64).T
     near = np.asarray(similarity(items, bank), np.float64)
-    at_0, at_1 = similarity.scorer()(np.array([0.0, 1.0]))
+    at_0, at_1 = numbers.scorer()(np.array([0.0, 1.0]))
     near -= at_0
-    if "log_variance" in bank and similarity.space == "csd":
+    if "log_variance" in bank and numbers.space == "csd":
         # The questions' own variances are no part of what is compared.
         near -= (at_1 - at_0) * np.exp(np.float64(bank["log_variance"])).sum(axis=1)
-    sign = scoring.sign(similarity)
+    sign = scoring.sign(numbers)
     near = sign * near if left_out is None else np.where(left_out, -np.inf, sign * near)
     return values - sign * np.sort(near, axis=1)[:, -NEIGHBOURS:].mean(axis=1) / 2
 

@@ -218,7 +218,6 @@ def test_damage_is_named(make, tmp_path):
 
 KILLED = """
 import os, sys
-os.environ["HALO_LAZY"] = "1"
 import numpy as np
 from halo_search.index import scoring
 from halo_search.index.lance import LanceIndex

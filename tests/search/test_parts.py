@@ -9,6 +9,7 @@ import zoo
 from halo_search.confidence import Fits, Probes
 from halo_search.embeddings.arrays import take
 from halo_search.index import Index
+from halo_search.retriever.gallery_model import GalleryModel
 from zoo import similarities as S
 
 SIMILARITIES = {
@@ -44,9 +45,8 @@ def near(rng, items):
 
 
 def retriever(index, probes):
-    return zoo.Retriever(
-        types.SimpleNamespace(similarity=index.similarity, tokenizer=None), index, probes
-    )
+    model = types.SimpleNamespace(similarity=index.similarity, reads_texts=False)
+    return zoo.Retriever(GalleryModel(None, opened=model), index, probes)
 
 
 @pytest.mark.parametrize(

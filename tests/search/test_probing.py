@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from halo_search.confidence import calibrate_on
-from zoo.metrics.confidence import expected_calibration_error
 from halo_search.embeddings.arrays import take
 from halo_search.index import SPACES, Index
 from zoo import similarities as S
+from zoo.metrics.confidence import expected_calibration_error
 
 DIM, ITEMS, PROBES = 8, 60, 12
 

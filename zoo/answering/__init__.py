@@ -45,7 +45,10 @@ def similarity(name: str) -> Similarity:
 def stored_similarity(identity: dict[str, Any]) -> Any:
     """The layer or function that an index was saved with, of its `identity`."""
     if "function" in identity:
-        return getattr(similarities, identity["function"])
+        function = getattr(similarities, identity["function"], None)
+        if function is None:
+            raise ValueError(f"there is no function zoo.similarities.{identity['function']}")
+        return function
     layer = keras.saving.deserialize_keras_object(identity["layer"])
     layer.set_weights([keras.ops.convert_to_numpy(weight) for weight in identity["weights"]])
     return layer

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halo_search.confidence import Confidence, Probes, QueryScores
-from zoo.metrics.confidence import abstention_auc, confidence_quality
 from zoo import metrics
 from zoo.data.records.sources import Split
 from zoo.embeddings import has_uncertainty, log_uncertainty
@@ -18,6 +17,7 @@ from zoo.evaluation.gallery import gallery_of, item_vectors
 from zoo.evaluation.probes import bank_of_training, captioned_of, make_probes
 from zoo.metrics import bootstrap, kind_of_gain
 from zoo.metrics.blocks import row_blocks
+from zoo.metrics.confidence import abstention_auc, confidence_quality
 from zoo.models import DualEncoder
 from zoo.models.run_folder import RunFolder
 

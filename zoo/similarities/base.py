@@ -76,7 +76,7 @@ class Similarity(Layer):
                 "too (None where there is none); received only those of its parent"
             )
         if own.get("function") is not None:
-            own["function"].owner = cls  # by which an index knows the function again
+            cls.function.owner = cls  # by which an index knows the function again
         if own.get("identifier") is not None:
             _register(cls)
 
