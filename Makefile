@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # asks the packaged photos by the packaged model.
 all: setup $(DRAWN)/pairs.csv
 	$(BIN)/halo train own_pairs --data-dir $(DRAWN) --held-out-share 0.2 --epochs 3 --out $(RUN)
-	$(BIN)/halo search build zoo/photos $(INDEX) --model photos_pfe
+	$(BIN)/halo search build halo_search/photos $(INDEX) --model photos_pfe
 	$(BIN)/halo search query $(INDEX) \
 		"a bus on a city street" "people outdoors" "a giraffe" -k 3
 
@@ -72,8 +72,3 @@ figures: setup
 
 clean:
 	rm -rf runs build dist .pytest_cache .ruff_cache
-
-# A target of an earlier version, or none.
-.DEFAULT:
-	@sed -n 's/^make $@	/error: make $@: /p' zoo/former.tsv | grep . >&2 || echo "error: no target $@" >&2
-	@exit 2

@@ -10,11 +10,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from halo_search.cli.bounds import RANKING
 from PIL import Image
 
 from demo.limits import RefusedError
 from demo.reference import Reference
+from halo_search.cli.bounds import RANKING
 from halo_search.confidence.scores import DEPTH
 from halo_search.confidence.words import unknown_words
 from halo_search.files.decoding import decoded, opened

@@ -26,8 +26,8 @@ def write_warmup(folder, signatures, tokenizer=None, batch_size=None):
     Raises:
         MissingPackageError: if tensorflow-serving-api is not installed.
     """
-    predict_pb2 = require("tensorflow_serving.apis.predict_pb2", extra="serving")
-    prediction_log_pb2 = require("tensorflow_serving.apis.prediction_log_pb2", extra="serving")
+    predict_pb2 = require("tensorflow_serving.apis.predict_pb2", extra="models")
+    prediction_log_pb2 = require("tensorflow_serving.apis.prediction_log_pb2", extra="models")
     path = folder / "assets.extra" / "tf_serving_warmup_requests"
     path.parent.mkdir()
     with tf.io.TFRecordWriter(str(path)) as writer:

@@ -143,7 +143,7 @@ def _captions(settings, records):
 
 def train(settings, data, pairs):
     """Builds, fits on the batches of `pairs`, a function of `zoo.data.batches`, and evaluates."""
-    require("keras_hub", extra="text")  # for BERT, before the data are read
+    require("keras_hub", extra="models")  # for BERT, before the data are read
     run = training.start(settings, data)
     if run.finished:
         return training.show(run)

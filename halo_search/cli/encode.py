@@ -58,7 +58,9 @@ def add_source(command):
     command.add_argument(
         "--shard-size", type=int, default=4096, help="items per Parquet file (default 4096)"
     )
-    command.add_argument("--batch-size", type=int, default=16, help="items per batch (default 16)")
+    command.add_argument(
+        "--batch-size", type=int, help="pictures per batch (default: as suits the model)"
+    )
 
 
 def encode(options):
@@ -99,7 +101,8 @@ def _encoded_by_beam(options, tower):
 def tower_of(options, model):
     """The tower of the side that is encoded."""
     tower = model.tower("captions" if options.captions else "images")
-    tower.batch_size = options.batch_size
+    if options.batch_size is not None:
+        tower.batch_size = options.batch_size
     return tower
 
 

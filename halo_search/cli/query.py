@@ -65,7 +65,7 @@ def query(options):
         check_path(path, f"--{name} {path}: no such file or folder")
     with naming("--model", options.model):
         check_model(options.model)
-        retriever = Retriever.load(options.folder, options.model)
+        retriever = Retriever.load(options.folder, options.model, lean=options.queries is None)
     if (among := options.among) is not None:
         if Path(among).is_file():
             among = [line.strip() for line in read_lines(Path(among)) if line.strip()]

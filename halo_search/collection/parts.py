@@ -11,7 +11,7 @@ import numpy as np
 
 from halo_search.collection.sources import Items, open_file
 from halo_search.embeddings.arrays import joined
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 from halo_search.files.json_files import parsed
 from halo_search.files.written import read_sealed
 
@@ -58,8 +58,9 @@ def merged(parts: Sequence[Encoded]) -> Encoded:
 
 def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = None) -> None:
     """Writes a part to a path or an open file: names, stamps of the items, and the embedding."""
-    arrow = require("pyarrow", extra="search")
-    parquet = require("pyarrow.parquet", extra="search")
+    import pyarrow as arrow  # here: a question needs no parts
+    from pyarrow import parquet
+
     columns = {
         "name": arrow.array(encoded.names, arrow.string()),
         "stamp": arrow.array(_stamps(encoded.names, items), arrow.string()),
@@ -117,7 +118,8 @@ def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
 @contextlib.contextmanager
 def _reading(path, columns):
     """Yields `(table, notes)` of a part."""
-    parquet = require("pyarrow.parquet", extra="search")
+    from pyarrow import parquet  # here: a question needs no parts
+
     try:
         with open_file(path) as file:
             # Threads of Arrow that still hold a buffer of Python's abort a process that ends.

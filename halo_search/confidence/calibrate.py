@@ -4,7 +4,6 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.special import expit
 
 from halo_search.confidence import quality
@@ -161,6 +160,8 @@ def likeness(gallery, items):
     both = np.concatenate([gallery, items]).astype(np.float64)
     both -= both.mean(axis=0)
     dim, is_here = both.shape[1], np.arange(len(both)) < len(gallery)
+    from scipy.linalg import eigh  # here: a question needs none of it
+
     axes = eigh(both.T @ both, subset_by_index=[max(0, dim - ALIKE), dim - 1])[1]
     shares = np.where(is_here, 1 / len(gallery), 1 / len(items))
     told = Logistic.fit(both @ axes, is_here, PENALTY, weights=shares)

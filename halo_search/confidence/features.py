@@ -14,6 +14,8 @@ AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)
 SIGNS = {"best_minus_mean": 1, "z_score": 1, **dict.fromkeys(AGREEMENTS, 1), "uncertainty": -1}
 LEAST_GAP = 0.1  # of the scores' standard deviation, which is added so that a tie has a logarithm
 
+_HALVINGS = 60  # of an interval, to the last digit of a float
+
 
 def feature_names(scores, uncertainty=None):
     """The names of `query_features`' columns that these scores have."""
@@ -92,10 +94,16 @@ class Logistic:
         """What b lacks for the mean probability of queries to be their share of right ones."""
         share, away = _shares(weights, len(features)), self.logit(features)
         right = share @ correct
-        ends = logit(right) - away.max() - 1, logit(right) - away.min() + 1
-        from scipy.optimize import brentq  # here: a question needs none of it
-
-        return float(brentq(lambda by: share @ expit(away + by) - right, *ends))
+        low, high = logit(right) - away.max() - 1, logit(right) - away.min() + 1
+        # The mean probability rises with b. `scipy.optimize` would cost each question 25 MB and
+        # .2 s to import.
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if share @ expit(away + middle) < right:
+                low = middle
+            else:
+                high = middle
+        return float((low + high) / 2)
 
     def plain(self):
         """`(weights, bias)` on the features as they are, not standardised."""

@@ -31,7 +31,7 @@ class GalleryModel:
     ):
         self.onnx = onnx
         self._source, self._opened, self._check = source, opened, check
-        self._lock = threading.RLock()
+        self._lock, self._probes = threading.RLock(), None
 
     @classmethod
     def of(cls, model: Any) -> "GalleryModel":
@@ -95,7 +95,10 @@ class GalleryModel:
 
     def probes(self) -> Probes | None:
         """The held-out pairs that come with the model, or None."""
-        return self.light.probes()
+        with self._lock:
+            if self._probes is None:
+                self._probes = self.light.probes()
+            return self._probes
 
     def general_probes(self) -> Probes | None:
         """Probes by the captioned photos of the package; None where the model cannot read them."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from halo_search.confidence.insertion import own_rows
 from halo_search.confidence.probes import direction_of
@@ -41,7 +41,7 @@ class Gain(NamedTuple):
         shares = [np.bincount(groups, one) / count for one in (corrected, without)]
         gained = shares[0] - shares[1]
         error = gained.std(ddof=1) / np.sqrt(len(gained)) if len(gained) > 1 else 0.0
-        is_more = error > 0 and gained.mean() > error * student.isf(LEVEL_OF_GAIN, len(gained) - 1)
+        is_more = error > 0 and gained.mean() > error * -stdtrit(len(gained) - 1, LEVEL_OF_GAIN)
         return cls(float(shares[0].mean()), float(shares[1].mean()), bool(is_more))
 
 

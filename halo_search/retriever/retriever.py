@@ -355,7 +355,7 @@ class Retriever:
             built.write_names(where, self._names)
         if self.confidence is not None:
             self.confidence.save(where / built.CALIBRATION)
-        if self.probes is not None:
+        if self.probes is not None and not self._has_packaged_probes:
             self.probes.save(where / built.PROBES)
         if self.near is not None:
             with atomic(where / built.NEAR) as temporary, temporary.open("wb") as file:
@@ -363,18 +363,32 @@ class Retriever:
         more = {"index": where.name, "engine": self.index.engine}
         built.commit(written, {**setup, "captions": self.side == "captions", **more})
 
+    @property
+    def _has_packaged_probes(self):
+        """Whether the probes are those of the package, which a saved gallery names."""
+        model = self._model
+        return built.packaged_towers(model) is not None and self.probes is model.probes()
+
     @classmethod
-    def load(cls, folder: str | os.PathLike, model: Any = None) -> "Retriever":
-        """Opens what `save` or `halo search build` wrote; `model` is where the model is now, if it
-        has moved, which then embeds the questions itself. It warns of other weights than the
-        gallery's. An InputError if something is missing or damaged, or embeddings have another
-        width."""
+    def load(cls, folder: str | os.PathLike, model: Any = None, lean: bool = False) -> "Retriever":
+        """Opens what `save` or `halo search build` wrote. Warns of other weights than those that
+        embedded the gallery.
+
+        Args:
+            folder: what was written.
+            model: where the model is now, if it has moved; it then embeds the questions itself.
+            lean: whether a few questions are asked: a packaged model then keeps its weights as
+                int8, in a third of the memory, and a question takes three times as long.
+
+        Raises:
+            InputError: if something is missing or damaged, or embeddings have another width.
+        """
         folder, model_is_given = Path(folder), model is not None
 
         def towers(setup):
             if model is None and isinstance(setup.get("towers"), str):
                 return OnnxModel(folder / setup["towers"], built.model_of(folder, setup))
-            return packaged(setup["model"] if model is None else model)
+            return packaged(setup["model"] if model is None else model, lean)
 
         setup, names, index, judging, onnx = built.load(folder, _judging, towers)
         probes, confidence, near = judging

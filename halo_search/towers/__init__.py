@@ -22,10 +22,11 @@ def keras_models() -> ModuleType:
     return zoo.answering
 
 
-def packaged(name: str | os.PathLike) -> OnnxModel | None:
-    """The ONNX towers of a packaged preset, or None where the preset has none."""
+def packaged(name: str | os.PathLike, lean: bool = False) -> OnnxModel | None:
+    """The ONNX towers of a packaged preset, `lean` or not, see `OnnxModel`; None where the preset
+    has none."""
     folder = presets.towers_of(name) if isinstance(name, (str, os.PathLike)) else None
-    return None if folder is None else OnnxModel(folder, str(name))
+    return None if folder is None else OnnxModel(folder, str(name), lean)
 
 
 def open_model(model: Any) -> Any:

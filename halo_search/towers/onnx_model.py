@@ -37,6 +37,7 @@ class OnnxModel:
     Args:
         folder: with `towers.json`.
         origin: the name by which the whole model can be opened again.
+        lean: whether the towers keep weights as int8, for a process that asks a few questions.
 
     Raises:
         InputError: if `towers.json` is absent, damaged or of another version.
@@ -46,8 +47,8 @@ class OnnxModel:
         checksum: the hash of all weights.
     """
 
-    def __init__(self, folder: str | os.PathLike, origin: str | None = None):
-        self.folder, self.origin = Path(folder), origin
+    def __init__(self, folder: str | os.PathLike, origin: str | None = None, lean: bool = False):
+        self.folder, self.origin, self.lean = Path(folder), origin, lean
         self.facts = read_sealed(self.folder / FACTS)
         if self.facts.get("version") != VERSION or not isinstance(self.facts.get("sides"), dict):
             raise InputError(f"{self.folder / FACTS}: of another version; build the index again")
@@ -100,10 +101,12 @@ class OnnxModel:
         path = self.folder / facts["file"]
         graph = self._files.contents(path)
         if "preset" in self.facts:
-            weights = Weights(self.folder.parent).read(facts["weights"])
+            read, places = Weights(self.folder.parent).read, facts["weights"]
         else:
-            weights = self._weights_beside(path, facts.get("weights") or {})
-        forward = open_onnx(path, contents=graph, weights=weights)
+            read = functools.partial(self._weights_beside, path)
+            places = facts.get("weights") or {}
+        weights = functools.partial(read, places)
+        forward = open_onnx(path, contents=graph, weights=weights, lean=self.lean)
         tokenizer = None
         if facts["reads"] == "texts":
             tokenizer = read_tokenizer(self._files.contents(self.folder / TOKENIZER))

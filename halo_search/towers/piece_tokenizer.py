@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import tokenizers
+
 from halo_search.errors import require
 
 CLIP, LOWER, CANONICAL, WEB, NOTHING = CLEANINGS = (
@@ -36,7 +38,7 @@ class PieceTokenizer:
         offset: int = 0,  # what is added to its others
     ):
         self._settings = {name: value for name, value in locals().items() if name != "self"}
-        library = require("sentencepiece", extra="search")
+        library = require("sentencepiece", extra="models")
         self._pieces = library.SentencePieceProcessor(model_proto=base64.b64decode(sentencepiece))
         self._ends = [[] if end is None else [end] for end in ends]
 
@@ -75,7 +77,7 @@ def read_tokenizer(contents: bytes) -> Any:
     it is none."""
     if contents.startswith(_MARK.encode()):
         return PieceTokenizer(**json.loads(contents))
-    return require("tokenizers", extra="search").Tokenizer.from_buffer(contents)
+    return tokenizers.Tokenizer.from_buffer(contents)
 
 
 def _clean(text, cleaning):

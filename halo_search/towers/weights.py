@@ -12,6 +12,9 @@ WEIGHTS_FILE = "model.weights.h5"
 SCALES = "halo_scales"  # the group that says what the steps of int8 are
 
 
+LEVELS, STEPS = "@levels", "@steps"  # behind the path of an int8 array: either factor of it
+
+
 class Weights:
     """The arrays in a preset's `model.weights.h5`, by their paths in the file.
 
@@ -35,20 +38,35 @@ class Weights:
             file.visititems(collect)
         return paths
 
+    def is_int8(self, path: str) -> bool:
+        """Whether an array is kept as int8 times steps."""
+        with h5py.File(self.path, "r") as file:
+            return file[path].dtype == np.int8
+
     def read(self, places: Mapping[str, str]) -> dict[str, np.ndarray]:
-        """`{name: array}` of `{name: path}`, contiguous, floats as float32. Raises InputError if
-        the file is damaged, or lacks one."""
+        """`{name: array}` of `{name: path}`, contiguous, floats as float32. Of a path with `LEVELS`
+        or `STEPS` behind it that factor: levels `(rows, columns)` and steps `(columns,)`, or
+        `(rows, 1)` of a table of vectors. Raises InputError if the file is damaged, or lacks one."""
         try:
             with h5py.File(self.path, "r") as file:
-                scales = file.get(SCALES, {})
-                return {name: _array(file[path], scales, path) for name, path in places.items()}
+                return {name: _array(file, path) for name, path in places.items()}
         except (OSError, KeyError) as error:
-            raise InputError(f"{self.path}: damaged: {error}; install the package again") from error
+            reason = f"{self.path}: damaged: {error}; install the package again"
+            raise InputError(reason) from error
 
 
-def _array(dataset, scales, path):
-    """A dataset as Keras has it: int8 times its steps, float16 as float32."""
-    values = dataset[()]
-    if values.dtype == np.int8:
-        return values.astype(np.float32) * scales[path][()].astype(np.float32)
-    return values.astype(np.float32) if values.dtype == np.float16 else values
+def _array(file, path):
+    """An array as Keras has it: int8 times its steps, float16 as float32; or one factor."""
+    path, _, factor = path.partition("@")
+    dataset = file[path]
+    if dataset.dtype != np.int8:
+        values = dataset[()]
+        return values.astype(np.float32) if values.dtype == np.float16 else values
+    steps = file[SCALES][path][()].astype(np.float32)
+    is_of_rows = dataset.ndim == 2 and steps.shape[1] == 1  # of a table of vectors
+    if factor == STEPS[1:]:
+        return steps if is_of_rows else steps.reshape(-1)
+    levels = dataset[()]
+    if not factor:
+        return levels.astype(np.float32) * steps
+    return levels if is_of_rows else levels.reshape(-1, steps.size)

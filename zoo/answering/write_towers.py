@@ -17,7 +17,7 @@ from halo_search.files.written import Written, check_facts, facts_of, read_seale
 from halo_search.index import scoring
 from halo_search.towers.onnx import open_onnx
 from halo_search.towers.onnx_model import FACTS, TOKENIZER, VERSION
-from halo_search.towers.weights import Weights
+from halo_search.towers.weights import LEVELS, STEPS, Weights
 from zoo.data.text.captions import WordTokenizer
 from zoo.data.text.twin import tokenizer_of
 from zoo.models.frozen import TEXTS, towers_of, weights_beside, write_onnx
@@ -82,30 +82,84 @@ def pack_towers(model: Any, preset: Path, folder: Path) -> None:
         (array,) = stored.read({"array": path}).values()
         places.setdefault(_hash(array), path)
     for facts in sides.values():
-        facts["weights"] = _point_at(folder / facts["file"], places)
+        facts["weights"] = _point_at(folder / facts["file"], places, stored)
     write_facts(folder, model, sides, preset=preset.name)
 
 
-def _point_at(path, places):
+def _point_at(path, places, stored):
     """Takes a graph's weights out of its file where a preset has them: `{initializer: path in the
-    preset's file}`. What was made of weights stays in the graph."""
+    preset's file}`. What is int8 there is multiplied by its steps in the graph: ONNX Runtime does
+    so once, and needs less memory on the way. What was made of weights stays in the graph."""
     onnx = require("onnx", extra="models")
-    graph = onnx.load(path)
-    named = {}
-    for tensor in graph.graph.initializer:
+    model = onnx.load(path)
+    graph, named, products = model.graph, {}, []
+    for tensor in list(graph.initializer):
         values = onnx.numpy_helper.to_array(tensor)
         place = places.get(_hash(values))
         if place is None or values.size < 2:
             continue
-        named[tensor.name] = place
-        tensor.ClearField("raw_data")
-        tensor.ClearField("float_data")
-        tensor.data_location = onnx.TensorProto.EXTERNAL
-        del tensor.external_data[:]
-        tensor.external_data.add(key="location", value="in_the_preset")
+        graph.initializer.remove(tensor)
+        if not stored.is_int8(place):
+            graph.initializer.append(_outside(onnx, tensor.name, values))
+            named[tensor.name] = place
+            continue
+        factors = stored.read({LEVELS: place + LEVELS, STEPS: place + STEPS})
+        for factor, array in factors.items():
+            graph.initializer.append(_outside(onnx, tensor.name + factor, array))
+            named[tensor.name + factor] = place + factor
+        products += _products(onnx, graph, tensor.name, values.shape)
+    nodes = [*products, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
     path.with_suffix(".data").unlink(missing_ok=True)
-    onnx.save(graph, path)
+    onnx.save(model, path)
     return named
+
+
+def _outside(onnx, name, values):
+    """An initializer whose values are given when the graph is opened."""
+    kind = onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
+    tensor = onnx.TensorProto(name=name, dims=values.shape, data_type=kind)
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="in_the_preset")
+    return tensor
+
+
+def _products(onnx, graph, name, shape):
+    """Nodes that make an array of its levels and steps. Rows of a table of vectors are looked up
+    before they are multiplied, so that the table stays int8."""
+    make, levels, steps = onnx.helper.make_node, name + LEVELS, name + STEPS
+    users = [node for node in graph.node if name in node.input]
+    if all(node.op_type == "Gather" and node.input[0] == name for node in users):
+        for node in users:
+            rows = node.output[0]
+            parts = [
+                make("Gather", [levels, node.input[1]], [f"{rows}{LEVELS}"]),
+                make("Gather", [steps, node.input[1]], [f"{rows}{STEPS}"]),
+                *_product(make, f"{rows}{LEVELS}", f"{rows}{STEPS}", rows),
+            ]
+            place = list(graph.node).index(node)
+            graph.node.remove(node)
+            for offset, part in enumerate(parts):
+                graph.node.insert(place + offset, part)
+        return []
+    dims = next(one.dims for one in graph.initializer if one.name == steps)
+    if len(dims) != 1:  # steps of each row, of a table that is not looked up
+        return _product(make, levels, steps, name)
+    shape = onnx.numpy_helper.from_array(np.array(shape, np.int64), f"{name}@shape")
+    graph.initializer.append(shape)
+    return [
+        make("DequantizeLinear", [levels, steps], [f"{name}@rows"], axis=1),
+        make("Reshape", [f"{name}@rows", shape.name], [name]),
+    ]
+
+
+def _product(make, levels, steps, out):
+    """Nodes from int8 levels and float32 steps to their product."""
+    return [
+        make("Cast", [levels], [f"{out}@float"], to=1),
+        make("Mul", [f"{out}@float", steps], [out]),
+    ]
 
 
 def _hash(values):

@@ -98,7 +98,7 @@ def prolip_tokenizer(source, max_words: int) -> keras.layers.Layer | None:
 
 def siglip_tokenizer(path: pathlib.Path, max_words: int) -> HubTokenizer:
     """SigLIP's tokenizer of a SentencePiece file, with OpenCLIP's canonical text."""
-    hub = require("keras_hub", extra="text")
+    hub = require("keras_hub", extra="models")
     try:
         tokenizer = hub.models.SigLIPTokenizer(str(path))
     except Exception as error:  # SentencePiece's own

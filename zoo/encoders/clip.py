@@ -74,7 +74,7 @@ def clip_image(
     Released code differs: PCME++ normalises by ImageNet's statistics.
     """
     # Here, since it takes a second and 150 MB that few models need.
-    keras_hub = require("keras_hub", extra="text")
+    keras_hub = require("keras_hub", extra="models")
 
     config = _config(name, _IMAGE)
     encoder = keras_hub.models.CLIPVisionEncoder(
@@ -120,7 +120,7 @@ def clip_text(
 
     Raises and Reference: as for `clip_image`.
     """
-    keras_hub = require("keras_hub", extra="text")
+    keras_hub = require("keras_hub", extra="models")
 
     config = _config(name, _TEXT)
     encoder = keras_hub.models.CLIPTextEncoder(

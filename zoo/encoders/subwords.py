@@ -55,7 +55,7 @@ class SubwordTokenizer(keras.layers.Layer):
     def normalise(self, text):
         """The text in Unicode's composed form, as both tokenizers' eager modes have it."""
         # Here, since it takes 120 MB that few models need.
-        tf_text = require("tensorflow_text", extra="text")
+        tf_text = require("tensorflow_text", extra="models")
         return tf_text.normalize_utf8(text, "NFC")
 
     def clip_tokens(self, text):
@@ -153,7 +153,7 @@ class HubTokenizer(SubwordTokenizer):
         if self.cleaning == LOWER:
             text = tf.strings.lower(text)
         elif self.cleaning == CANONICAL:
-            keras_hub = require("keras_hub", extra="text")
+            keras_hub = require("keras_hub", extra="models")
             # It reads nothing of the preprocessor, and its pattern stands nowhere else.
             text = keras_hub.models.SigLIPPreprocessor.canonicalize_inputs(None, text)
         elif self.cleaning == WEB:
@@ -183,7 +183,7 @@ class HubTokenizer(SubwordTokenizer):
     def from_config(cls, config: dict[str, Any]) -> "HubTokenizer":
         config = dict(config)
         words = config.pop("words")
-        require("keras_hub", extra="text")  # whose classes the config names
+        require("keras_hub", extra="models")  # whose classes the config names
         tokenizer = keras.saving.deserialize_keras_object(config.pop("tokenizer"))
         if "proto" in words:
             tokenizer.set_proto(base64.b64decode(words["proto"]))

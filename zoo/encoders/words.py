@@ -114,7 +114,7 @@ def bert(
     Reference: Devlin et al., "BERT", NAACL 2019.
     """
     # Here, since it takes a second and 150 MB that few models need.
-    keras_hub = require("keras_hub", extra="text")
+    keras_hub = require("keras_hub", extra="models")
 
     if preset is not None:
         network = network_of_folder(preset, max_length)
@@ -153,7 +153,7 @@ def activate_exactly(blocks):
 
 def network_of_folder(preset, max_length, **settings):
     """KerasHub's `BertBackbone` of a folder, see `bert`; `settings` replace the folder's."""
-    keras_hub = require("keras_hub", extra="text")
+    keras_hub = require("keras_hub", extra="models")
 
     path = pathlib.Path(os.fspath(preset)).expanduser()
     if not path.is_dir():

@@ -104,7 +104,8 @@ def fetched_file(handle: str, name: str) -> str:
 def byte_pairs_of(tokenizer: keras.layers.Layer) -> Any:
     """A `tokenizers.Tokenizer` with the pieces of a KerasHub tokenizer of byte pairs, which calls
     one eagerly."""
-    tokenizers = require("tokenizers", extra="search")
+    import tokenizers  # here: most models need none
+
     return tokenizers.Tokenizer.from_str(tokenizer._tokenizer.to_str())
 
 
@@ -116,11 +117,11 @@ def sound_tf2onnx(optimised: bool = True) -> Iterator[Any]:
     masked attention, wrong numbers for one row and an error for more (tf2onnx 1.17). Not
     `optimised`: none of its steps, but the loops of recurrent layers are no ONNX without them.
     """
-    tf2onnx = require("tf2onnx", extra="search")
+    tf2onnx = require("tf2onnx", extra="models")
     with warnings.catch_warnings():  # of a name that NumPy may give another meaning
         warnings.simplefilter("ignore", FutureWarning)
         importlib.import_module("keras.src.export.tf2onnx_lib").patch_tf2onnx()
-    steps = require("tf2onnx.optimizer", extra="search")._optimizers
+    steps = require("tf2onnx.optimizer", extra="models")._optimizers
     before, logger = dict(steps), logging.getLogger("tensorflow")
     level = logger.level
     steps.pop("optimize_transpose", None)

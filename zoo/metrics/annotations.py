@@ -70,7 +70,7 @@ def read_instance_labels(
         Boolean `(N, classes)`, classes by ascending category id. An image of the file without
         annotations has no label.
     """
-    coco_class = require("pycocotools.coco", extra="coco").COCO  # for PMRP alone
+    coco_class = require("pycocotools.coco", extra="models").COCO  # for PMRP alone
 
     image_ids = [int(image_id) for image_id in image_ids]
     labels, categories, known = {image_id: set() for image_id in image_ids}, None, set()

@@ -118,7 +118,7 @@ def write_onnx(tower, path):
 
 def weights_beside(path):
     """`{name: (kind, shape, offset)}` of a file's weights that lie beside it."""
-    onnx, found = require("onnx", extra="search"), {}
+    onnx, found = require("onnx", extra="models"), {}
     for tensor in onnx.load(path, load_external_data=False).graph.initializer:
         if place := {one.key: one.value for one in tensor.external_data}:
             kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
@@ -128,7 +128,7 @@ def weights_beside(path):
 
 def _take_in(graph, weights, path):
     """Makes inputs of a graph that are weights its own."""
-    onnx, data, end = require("onnx", extra="search"), path.with_suffix(".data"), 0
+    onnx, data, end = require("onnx", extra="models"), path.with_suffix(".data"), 0
     names = [one.name for one in graph.input if one.name in weights]
     kept = [one for one in graph.input if one.name not in weights]
     del graph.input[:]

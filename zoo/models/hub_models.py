@@ -64,7 +64,7 @@ def hub_model(
 ) -> DualEncoder:
     """A KerasHub dual encoder as a model of points, with its preprocessing and tokenizer inside.
     Raises InputError if there is no such preset, or its backbone is of another family."""
-    hub = require("keras_hub", extra="text")
+    hub = require("keras_hub", extra="models")
     if isinstance(preset, keras.Model):
         backbone = preset
         family = _family(backbone, type(backbone).__name__)
@@ -119,7 +119,7 @@ def _standard(backbone, folder):
             "preprocessor beside it"
         )
     try:
-        cls = getattr(require("keras_hub", extra="text").models, _FAMILIES[kind][0])
+        cls = getattr(require("keras_hub", extra="models").models, _FAMILIES[kind][0])
         found = _read(cls, name)
     except InputError as error:
         raise InputError(f"{said}. Put {beside} there, or: {error}") from error
@@ -150,7 +150,7 @@ def tell_download(name: str) -> None:
     if scheme == "hf":
         told = _on_hugging_face(path)
     elif scheme == "kaggle":
-        folder = require("kagglehub.config", extra="text").get_cache_folder()
+        folder = require("kagglehub.config", extra="models").get_cache_folder()
         where = pathlib.Path(folder) / "models" / path
         known = {row["name"]: row["licence"] for row in public_models()}
         size = 4 * facts.get("metadata", {}).get("params", 0)  # in single precision
@@ -170,7 +170,7 @@ _TOLD: set[str] = set()
 
 def _on_hugging_face(path):
     """`(where it is kept, bytes, licence)` of a model; None of one that is here, or unreachable."""
-    hub, repo = require("huggingface_hub", extra="text"), "/".join(path.split("/")[:2])
+    hub, repo = require("huggingface_hub", extra="models"), "/".join(path.split("/")[:2])
     if any(isinstance(hub.try_to_load_from_cache(repo, one), str) for one in (*WEIGHTS, HUB_FILE)):
         return None
     try:
@@ -192,7 +192,7 @@ def hub_names() -> dict[str, str]:
 def hub_facts() -> dict[str, dict[str, Any]]:
     """What KerasHub knows of its dual encoders, by their names; empty without keras-hub."""
     try:
-        models = require("keras_hub", extra="text").models
+        models = require("keras_hub", extra="models").models
     except MissingPackageError:
         return {}
     families = (getattr(models, family).presets for family in _FAMILIES)

@@ -41,7 +41,7 @@ def model_type_of(folder: pathlib.Path) -> str | None:
 def read_hugging_face(folder: pathlib.Path) -> tuple[keras.Model, keras.layers.Layer | None]:
     """KerasHub's backbone and preprocessor of a folder with CLIP or SigLIP; None without a
     tokenizer. Raises InputError if the config is of another network, or arrays do not fit it."""
-    models = require("keras_hub", extra="text").models
+    models = require("keras_hub", extra="models").models
     config = read_object(folder / CONFIG_FILE)
     kind = "clip" if config.get("model_type") == "clip" else "siglip"
     text, vision = (
@@ -165,7 +165,7 @@ def read_preprocessor(
 ) -> keras.layers.Layer | None:
     """The pixels and the tokens of a `"clip"` or `"siglip"` as the folder describes them, or None
     without a tokenizer."""
-    hub = require("keras_hub", extra="text")
+    hub = require("keras_hub", extra="models")
     path = folder / "preprocessor_config.json"
     shown = read_object(path) if path.is_file() else {}
     usual = (MEAN, DEVIATION) if kind == "clip" else ([0.5] * 3, [0.5] * 3)

@@ -121,8 +121,8 @@ def read_bert_tokenizer(path: str | os.PathLike, max_words: int = 64) -> BertTok
 @functools.lru_cache(4)  # not an attribute, which Keras would save
 def _in_tensorflow(vocabulary):
     """KerasHub's tokenizer, of operations that a SavedModel can keep."""
-    require("tensorflow_text", extra="text")
-    return require("keras_hub", extra="text").tokenizers.WordPieceTokenizer(
+    require("tensorflow_text", extra="models")
+    return require("keras_hub", extra="models").tokenizers.WordPieceTokenizer(
         list(vocabulary), lowercase=True, strip_accents=True, oov_token=UNKNOWN
     )
 

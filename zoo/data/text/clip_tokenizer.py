@@ -43,7 +43,7 @@ class ClipTokenizer(SubwordTokenizer):
         **kwargs: Any,
     ):
         # Here, since it takes a second and 150 MB that few models need.
-        keras_hub = require("keras_hub", extra="text")
+        keras_hub = require("keras_hub", extra="models")
 
         self.vocabulary, self.merges = dict(vocabulary), list(merges)
         tokenizer = keras_hub.tokenizers.CLIPTokenizer(self.vocabulary, self.merges)

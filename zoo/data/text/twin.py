@@ -41,7 +41,8 @@ def tokenizer_of(tokenizer):
 
 
 def _of_words(tokenizer):
-    tokenizers = require("tokenizers", extra="search")
+    import tokenizers  # here: most models need none
+
     words = {str(word): row for row, word in enumerate(tokenizer.get_vocabulary())}
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
     normalizers = tokenizers.normalizers
@@ -57,7 +58,8 @@ def _of_words(tokenizer):
 
 
 def _of_pieces(tokenizer):
-    tokenizers = require("tokenizers", extra="search")
+    import tokenizers  # here: most models need none
+
     pieces = {piece: row for row, piece in enumerate(tokenizer.vocabulary)}
     made = tokenizers.Tokenizer(tokenizers.models.WordPiece(pieces, unk_token=UNKNOWN))
     made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True, strip_accents=True)
@@ -74,7 +76,7 @@ def _of_hub(tokenizer):
     hub, most = tokenizer.tokenizer, tokenizer.max_words
     if hasattr(hub, "merges"):
         return _of_byte_pairs(tokenizer)
-    library = require("sentencepiece", extra="search")
+    library = require("sentencepiece", extra="models")
     theirs = library.SentencePieceProcessor(model_proto=hub.proto)
     offset = hub.vocabulary_size() - theirs.vocab_size()  # 1 of MetaCLIP 2, as of XLM-RoBERTa
     return PieceTokenizer(
@@ -90,7 +92,8 @@ def _of_hub(tokenizer):
 
 
 def _of_byte_pairs(tokenizer):
-    tokenizers = require("tokenizers", extra="search")
+    import tokenizers  # here: most models need none
+
     made, ends = byte_pairs_of(tokenizer.tokenizer), tokenizer.ends
     normalizers = tokenizers.normalizers
     last = normalizers.Replace(tokenizers.Regex(_LAST_SIGMA), "ς")
