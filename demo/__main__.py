@@ -13,7 +13,6 @@ It listens on this machine alone unless --host says otherwise.
 
 import argparse
 import contextlib
-import importlib
 import os
 import shutil
 import signal
@@ -23,8 +22,8 @@ import threading
 from pathlib import Path
 
 from halo_search.cli.checks import TOKEN, check_model, check_path
+from halo_search.cli.parser import OneLineParser, program, run
 from halo_search.errors import InputError, require
-from zoo.cli import OneLineParser, program, run
 
 _TOLD = 128 + signal.SIGTERM  # the exit code of who was told to end
 
@@ -60,7 +59,6 @@ def _shown(options):
     whole = Path(options.run).resolve().parent
     if stored_index.is_index(whole):
         raise InputError(f"{options.run}: is a part of an index; name the whole, {whole}")
-    importlib.import_module("zoo.training.registered")  # TensorFlow and Keras
     from demo import sources
 
     return sources.load(

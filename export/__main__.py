@@ -5,14 +5,13 @@ import importlib
 
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from halo_search.cli.checks import check_model
-from zoo.cli import OneLineParser, program, run
+from halo_search.cli.parser import OneLineParser, program, run
 
 
 def main(argv=None):
     options = _parser().parse_args(argv)
     check_model(options.run)
     # Imported after the flags are read: help needs no TensorFlow.
-    importlib.import_module("zoo.training.registered")
     importlib.import_module("export.command").main(options)
 
 

@@ -122,10 +122,10 @@ def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsy
 @pytest.mark.parametrize("lines", [1, 100_000])
 def test_a_reader_that_has_gone_is_no_error(lines):
     """`| head -1`: also where all that is printed fits a buffer, which is written at the end."""
-    code = f"import zoo.cli; zoo.cli.run(lambda: print('x\\n' * {lines}))"
+    code = f"from halo_search.cli import parser; parser.run(lambda: print('x\\n' * {lines}))"
     read, write = os.pipe()
     os.close(read)
-    environ = {**os.environ, "HALO_LAZY": "1", "PYTHONUNBUFFERED": ""}
+    environ = {**os.environ, "PYTHONUNBUFFERED": ""}
     how = {"stdout": write, "stderr": subprocess.PIPE, "env": environ}
     done = subprocess.run([sys.executable, "-c", code], **how)
     os.close(write)

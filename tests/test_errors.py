@@ -12,7 +12,7 @@ import pytest
 
 from demo.__main__ import main as demo
 from export import warmup
-from halo_search.collection import Encoded, parts, sources
+from halo_search.collection import sources
 from halo_search.errors import MissingPackageError, require
 from zoo import encoders
 from zoo.data.text.clip_tokenizer import ClipTokenizer
@@ -40,29 +40,24 @@ def import_lance():
     import halo_search.index.lance  # noqa: F401
 
 
-def write_part():
-    parts.write_part("nowhere", Encoded(["a"], {"mean": np.zeros((1, 2))}), "float32")
-
-
 PLACES = {
-    "parts of embeddings": ("pyarrow", "search", write_part),
     "an object store": ("apache_beam", "beam", lambda: sources.open_file("gs://bucket/a.jpg")),
-    "a CLIP tokenizer": ("keras_hub", "text", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
-    "a BERT backbone": ("keras_hub", "text", lambda: encoders.bert(None, 7, 5, num_layers=1)),
-    "a CLIP image backbone": ("keras_hub", "text", lambda: encoders.clip_image("tiny")),
-    "a CLIP text backbone": ("keras_hub", "text", lambda: encoders.clip_text("tiny")),
+    "a CLIP tokenizer": ("keras_hub", "models", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
+    "a BERT backbone": ("keras_hub", "models", lambda: encoders.bert(None, 7, 5, num_layers=1)),
+    "a CLIP image backbone": ("keras_hub", "models", lambda: encoders.clip_image("tiny")),
+    "a CLIP text backbone": ("keras_hub", "models", lambda: encoders.clip_text("tiny")),
     "a gallery on the disk": ("lancedb", "large", import_lance),
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "the demo's plots": ("plotly", "demo", lambda: demo([])),
-    "COCO's instances": ("pycocotools", "coco", lambda: read_instance_labels("x.json", [1])),
+    "COCO's instances": ("pycocotools", "models", lambda: read_instance_labels("x.json", [1])),
     "answers for programs": (
         "fastapi",
         "serve",
         lambda: runpy.run_module("halo_search.server.application"),
     ),
-    "an export to ONNX": ("tf2onnx", "search", lambda: write_onnx(RECURRENT, "x")),
+    "an export to ONNX": ("tf2onnx", "models", lambda: write_onnx(RECURRENT, "x")),
     "PyTorch's weights": ("torch", "torch", lambda: weight_arrays._read_torch("x.pth")),
-    "an export": ("tensorflow_serving", "serving", lambda: warmup.write_warmup(ROOT, {})),
+    "an export": ("tensorflow_serving", "models", lambda: warmup.write_warmup(ROOT, {})),
 }
 
 
@@ -97,7 +92,7 @@ def test_a_package_that_is_there_is_given_or_fails_as_it_does(tmp_path, monkeypa
 def test_every_extra_that_an_error_names_is_one():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].keys()
-    rooms = ("zoo", "export", "demo", "recipes")
+    rooms = ("halo_search", "zoo", "export", "demo", "recipes")
     sources = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     named = {
         extra

@@ -46,7 +46,7 @@ def test_the_line_is_that_of_every_page():
 def test_the_block_runs_without_what_the_line_does_not_bring(tmp_path):
     modules = absent(EXTRAS)
     assert {"keras_hub", "tensorflow_text", "pycocotools", "apache_beam"} <= modules
-    assert not {"keras", "tensorflow", "faiss", "onnxruntime", "gradio"} & modules
+    assert not {"keras", "tensorflow", "gradio"} & modules
     lent = {**variables(tmp_path), "PYTHONPATH": str(ROOT)}
     done = run_without(modules, CODE, tmp_path, lent)
     assert done.stdout == PRINTED

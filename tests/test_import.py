@@ -12,18 +12,14 @@ from zoo.data.text.bert_tokenizer import SPECIAL, BertTokenizer
 from zoo.data.text.captions import WordTokenizer
 
 # What an extra does not bring, and what has to be importable with it alone.
+KERAS = ("zoo", "keras", "keras_hub", "tensorflow", "tf2onnx", "matplotlib")
 EXTRAS = {
-    "": (
-        ("keras_hub", "gradio", "fastapi", "tf2onnx", "pyarrow"),
-        ("zoo", "zoo.models", "export.command"),
-    ),
-    "search": (("keras_hub", "gradio", "fastapi", "tf2onnx"), ("halo_search.cli.build",)),
-    "serve": (("keras_hub", "gradio", "tf2onnx"), ("halo_search.server.application",)),
-    "demo": (("keras_hub", "tf2onnx"), ("demo.sources", "demo.page")),
+    "": ((*KERAS, "gradio", "fastapi", "lancedb"), ("halo_search.cli.search",)),
+    "serve": ((*KERAS, "gradio", "lancedb"), ("halo_search.server.application",)),
+    "models": (("gradio", "fastapi", "lancedb"), ("zoo", "zoo.answering", "export.command")),
 }
 CODE = """
 import importlib, json, os, sys
-import keras, tensorflow_probability  # which take seconds, once for all forks
 failed = []
 for extra, (absent, modules) in json.loads(sys.argv[1]).items():
     if os.fork():
@@ -34,24 +30,19 @@ for extra, (absent, modules) in json.loads(sys.argv[1]).items():
         def find_spec(self, name, path=None, target=None):
             if name.partition(".")[0] in absent:
                 raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    for name in [name for name in sys.modules if name.partition(".")[0] in absent]:
-        del sys.modules[name]
     sys.meta_path.insert(0, Absent())
     for name in modules:
         importlib.import_module(name)
     os._exit(0)
 print(failed, flush=True)  # before the next fork
+before = sys.meta_path[:]
+import halo_search
+print(sys.meta_path == before, "keras" in sys.modules)
 if os.fork() == 0:
-    os.environ["HALO_LAZY"] = "1"
-    import zoo
-    print("zoo.training.registered" in sys.modules)
-    import zoo.training.registered
-    print(keras.saving.get_registered_object("halo>AdamP") is zoo.training.AdamP)
     import halo_search.cli.main
     halo_search.cli.main.main(["report", "nowhere"])
 print("ended with", os.waitstatus_to_exitcode(os.wait()[1]))
-import zoo
-print("zoo.training.registered" in sys.modules)
+import zoo, keras
 print(os.environ["TF_CPP_MIN_LOG_LEVEL"])
 named = keras.saving.get_registered_object
 print(*(named(f"halo>{name}") is not None for name in ("DualEncoder", "AdamP", "WordTokenizer")))
@@ -85,28 +76,25 @@ def test_an_extra_brings_what_its_commands_import(fresh):
 def test_import_alone_is_enough_to_load_models_with_their_tokenizers(fresh):
     done = fresh
     assert done.stdout.splitlines()[1:] == [
-        "False",  # a lazy import leaves Keras to `zoo.training.registered`
-        "True",
-        "ended with 2",  # a wrong run folder is one line then
-        "True",  # `import zoo` imports all that Keras has to know, as KerasHub does
-        "1",  # TensorFlow's warnings and errors stay
+        "True False",  # nothing is left in `sys.meta_path`
+        "ended with 2",  # a wrong run folder is one line, without Keras
+        "3",  # TensorFlow's notices are silent
         "True True True",  # every class is registered with Keras
         "[[1, 2, 0, 0]] (4,)",
         "[[2, 5, 6, 3, 0]] (8,)",
     ], done.stderr[-2000:]
-    assert "error: no such run folder: nowhere" in done.stderr.splitlines()
-    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines() == ["error: no such run folder: nowhere"]
 
 
 def run(program, *arguments, **more):
-    hidden = ("TF_CPP_MIN_LOG_LEVEL", "HALO_LAZY", "OPENBLAS_THREAD_TIMEOUT")
+    hidden = ("TF_CPP_MIN_LOG_LEVEL", "OPENBLAS_THREAD_TIMEOUT")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     return python("-c", program, *arguments, cwd=Path(__file__).parents[1], env=environment, **more)
 
 
 def test_threads_of_numpy_are_set_before_it_is_imported():
-    code = "import os, sys, zoo; print('numpy' in sys.modules, os.environ[sys.argv[1]])"
-    assert run(code, "OPENBLAS_THREAD_TIMEOUT", HALO_LAZY="1").stdout == "False 4\n"
+    code = "import os, sys, halo_search; print(os.environ[sys.argv[1]])"
+    assert run(code, "OPENBLAS_THREAD_TIMEOUT").stdout == "4\n"
 
 
 def test_a_backend_that_is_not_installed_is_one_line():

@@ -13,6 +13,7 @@ from halo_search.errors import MissingPackageError, missing
 if importlib.util.find_spec("keras") is None:
     raise MissingPackageError(f"zoo trains and opens Keras models: {missing('keras', 'models')}")
 
+import zoo.keras_import  # noqa: F401, I001  # before all that imports Keras
 import keras
 
 from zoo import (

@@ -46,7 +46,7 @@ class Weights:
     def read(self, places: Mapping[str, str]) -> dict[str, np.ndarray]:
         """`{name: array}` of `{name: path}`, contiguous, floats as float32. Of a path with `LEVELS`
         or `STEPS` behind it that factor: levels `(rows, columns)` and steps `(columns,)`, or
-        `(rows, 1)` of a table of vectors. Raises InputError if the file is damaged, or lacks one."""
+        `(rows, 1)` of a table of vectors. Raises InputError if the file is damaged."""
         try:
             with h5py.File(self.path, "r") as file:
                 return {name: _array(file, path) for name, path in places.items()}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import flags
+from halo_search.cli.main import recipes
+from tools import flags, recipe_help
 from zoo import cli, training
 from zoo.cli import AS_DEFAULT, differs, setting
 
@@ -17,6 +18,12 @@ def test_the_flags_of_all_recipes_are_those_that_are_written_down():
     found, expected = flags.text().splitlines(), WRITTEN.read_text().splitlines()
     changed = sorted(set(found) ^ set(expected))
     assert found == expected, f"{changed[:6]}; if it is meant: {WRITE}"
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_the_help_without_keras_is_the_recipes_own(name):
+    written = WRITTEN.parents[2] / "recipes" / recipe_help.FOLDER / f"{name}.txt"
+    assert written.read_text() == recipe_help.help_of(name), "python -m tools.recipe_help"
 
 
 def test_what_differs_keeps_what_the_parent_says():

@@ -6,52 +6,13 @@ Nothing else here calls them. `tests/test_compat.py` notices when a new version 
 import contextlib
 import importlib
 import logging
-import os
-import re
-import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from halo_search.errors import InputError, require
+import keras
 
-# TensorFlow logs information at its import, before it reads TF_CPP_MIN_LOG_LEVEL.
-_INFORMATION = re.compile(rb"I0000 |WARNING: All log messages before absl::InitializeLog")
-
-
-@contextlib.contextmanager
-def _without_information():
-    """Leaves TensorFlow's information out of standard error, unless the level asks for it."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") == "0":
-        yield
-        return
-    with tempfile.TemporaryFile() as written:
-        terminal = os.dup(2)
-        os.dup2(written.fileno(), 2)
-        try:
-            yield
-        finally:
-            if sys.stderr is not None:
-                sys.stderr.flush()
-            os.dup2(terminal, 2)
-            os.close(terminal)
-            written.seek(0)
-            os.write(2, b"".join(line for line in written if not _INFORMATION.match(line)))
-
-
-try:
-    with _without_information():
-        import keras
-except (ImportError, ValueError) as error:
-    backend = os.environ.get("KERAS_BACKEND", "none")
-    # Keras' own error names no variable to change.
-    if isinstance(error, ValueError) or error.name == backend:
-        raise InputError(
-            "KERAS_BACKEND, or keras.json, must name an installed backend, as tensorflow; "
-            f"received {backend!r}: {error}"
-        ) from error
-    raise
+from halo_search.errors import require
 
 
 def all_layers(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
