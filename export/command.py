@@ -5,7 +5,7 @@ from export.onnx_towers import export_onnx
 from export.saved_model import export_model
 from halo_search.errors import InputError
 from halo_search.files.json_files import read_json
-from zoo import evaluation, models
+from zoo import evaluation, presets
 from zoo.models.run_folder import RunFolder
 from zoo.presets import shown_pictures
 
@@ -17,7 +17,7 @@ def main(options):
     if format == ONNX:
         _export_onnx(name, out, options)
         return
-    model = models.from_preset(name)
+    model = presets.from_preset(name)
     resizing = {"mode": "crop", "crop_fraction": 1.0, **shown_pictures(model, name)}
     if options["resize"] is None:
         options["resize"] = resizing["mode"]
@@ -36,7 +36,7 @@ def _export_onnx(name, out, options):
             f"--storage must be {STORAGE[0]} with --format {ONNX}; received {options['storage']}"
         )
     taken = ("image_only", "batch_size", "image_size")
-    target = export_onnx(models.from_preset(name), out, **{key: options[key] for key in taken})
+    target = export_onnx(presets.from_preset(name), out, **{key: options[key] for key in taken})
     facts = _print_errors(target)
     print(f"{target}: {', '.join(tower['file'] for tower in facts['towers'].values())}")
     print(f"try it: cd {out} && python client.py")

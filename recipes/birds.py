@@ -21,7 +21,7 @@ from typing import Literal
 import birds_systems
 from halo_search.errors import InputError
 from halo_search.files.environment import cache_folder
-from zoo import cli, encoders, models, plots, training
+from zoo import cli, encoders, models, plots, presets, training
 from zoo.cli import differs, setting
 from zoo.data import batches, captions, datasets
 from zoo.data.pipeline.augmentation import Augmentation, Views
@@ -165,7 +165,7 @@ def pfe(settings):
             f"--points {points.path}: must be of the same data, or what it has learnt is tested; "
             f"expected {own}, found {found}"
         )
-    return models.pfe(models.from_preset(points.path), scale=settings.scale, shift=settings.shift)
+    return models.pfe(presets.from_preset(points.path), scale=settings.scale, shift=settings.shift)
 
 
 def stored_features(settings, run):

@@ -41,6 +41,7 @@ from zoo import (
     losses,
     models,
     plots,
+    presets,
     similarities,
     training,
 )
@@ -237,7 +238,7 @@ def own_networks(settings):
     captions, and the tokenizer. Raises InputError if weights are absent or of another size."""
     preset = None
     packaged = settings.image_weights is None and settings.backbone is None
-    is_there = own_pairs_start.PRESET in models.list_presets()
+    is_there = own_pairs_start.PRESET in presets.list_presets()
     if settings.text_weights is None or (packaged and is_there):
         preset = own_pairs_start.packaged(settings)
     if settings.text_weights is None:

@@ -2,7 +2,7 @@
 
 from halo_search.confidence.probes import contents_hash
 from halo_search.errors import InputError
-from zoo import evaluation, metrics, models
+from zoo import evaluation, metrics, presets
 from zoo.encoders.point_towers import HEAD
 
 import numpy as np
@@ -14,12 +14,12 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the maps learnt here, the rest is the
 
 def packaged(settings):
     """The preset, whose networks are taken. Raises InputError if it is absent or of other sizes."""
-    if PRESET not in models.list_presets():
+    if PRESET not in presets.list_presets():
         raise InputError(
             f"the preset {PRESET!r} is not packaged here; give --text-weights a folder with a "
             "MiniLM or a name on Hugging Face"
         )
-    preset = models.from_preset(PRESET)
+    preset = presets.from_preset(PRESET)
     found = {
         "--max-words": preset.tokenizer.max_words,
         "--image-size": preset.image_encoder.input_shape[1],

@@ -10,11 +10,12 @@ seen. Ranks are those of today's answers, of which only labelled pairs count.
 
 import numpy as np
 
+from halo_search import open_tower
 from halo_search.confidence.fits import SHORT, Fits, read_by
 from halo_search.embeddings.arrays import take
 from studies.people_data import Encoded, labels_of, parser_of
 from studies.statistics import auroc
-from zoo import Tower, evaluation
+from zoo import evaluation
 from zoo.cli import run
 from zoo.data import packaged_photos
 from zoo.evaluation import fits as learning
@@ -60,7 +61,7 @@ def learner_of(options):
         fit=coco.fit[pairs],
         weights=coco.weights[pairs],
     )
-    encode = Tower(name, "captions").of_texts
+    encode = open_tower(name, "captions").of_texts
     captioned = data.captioned(evaluation.probes_of(name), encode, "validation")
     rng, matrices = np.random.default_rng(options.seed), learning.matrices_of(captioned)
     galleries = [*labelled, unseen]

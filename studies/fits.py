@@ -13,6 +13,7 @@ from unittest import mock
 
 import numpy as np
 
+from halo_search import open_tower
 from halo_search.confidence import QueryScores
 from halo_search.confidence import fits as fitting
 from halo_search.confidence.scores import agreement
@@ -23,7 +24,7 @@ from studies import oracle
 from studies.judgments import Judgments
 from studies.people_data import MODEL, Encoded, parser_of
 from studies.statistics import auroc
-from zoo import Tower, evaluation
+from zoo import evaluation
 from zoo.cli import run
 from zoo.evaluation import relevance as reading
 from zoo.evaluation.fits import TAKEN_OUT, learn_fits, with_fits
@@ -69,7 +70,7 @@ def halves_of(options):
         Encoded.of(options.folder, name, "test", options.cache) for name in (options.model, MODEL)
     )
     probes, judgments = evaluation.probes_of(options.model), Judgments.read(options.folder)
-    encode = Tower(options.model, "captions").of_texts
+    encode = open_tower(options.model, "captions").of_texts
     table, truth = oracle.pairs_of(of_preset, judgments)
     if options.whole:
         every = oracle.weights_within(table, truth, np.ones(len(truth), bool))

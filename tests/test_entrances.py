@@ -13,7 +13,7 @@ import released
 import zoo
 from demo import sources
 from export import __main__ as export
-from halo_search.cli.main import evaluate, search
+from halo_search.cli import evaluate, search
 from halo_search.errors import InputError
 from hugging_face import write_siglip
 from tiny_hub import siglip_pieces, tiny_hub

@@ -102,7 +102,7 @@ def test_the_wheel_says_its_licences(wheel):
         for one in licences
     }
     assert set(said["License-Expression"].split(" AND ")) == {"Apache-2.0", "CC-BY-4.0", *spdx}
-    assert {"LICENSE", "zoo/photos/CREDITS"} <= set(said.get_all("License-File"))
+    assert {"LICENSE", "halo_search/photos/CREDITS"} <= set(said.get_all("License-File"))
 
 
 @pytest.mark.very_slow

@@ -253,7 +253,7 @@ def test_only_the_decoder_opens_pictures():
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Attribute) and ast.unparse(node) == "Image.open":
                     found.append(path.relative_to(ROOT).as_posix())
-    assert found == ["zoo/files/decoding.py"]
+    assert found == ["halo_search/files/decoding.py"]
 
 
 def test_the_gallery_shows_a_photo_upright(tmp_path):

@@ -1,6 +1,6 @@
 """Makes the bank of caption stems that the package holds.
 
-python -m tools.caption_bank coco_annotations/captions_val2017.json zoo/confidence/caption_bank.npz
+python -m tools.caption_bank captions_val2017.json halo_search/confidence/caption_bank.npz
 """
 
 import json

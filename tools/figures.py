@@ -10,11 +10,12 @@ replaced. So the README, the pages and the cards cannot differ.
 import csv
 from pathlib import Path
 
+from halo_search import presets
 from halo_search.errors import InputError
 from halo_search.files.atomic import write_text
 from zoo.cli import OneLineParser, run
 from zoo.models.preset_folder import model_card
-from zoo.presets import PACKAGED, list_presets
+from zoo.presets import list_presets
 
 ROOT = Path(__file__).parent.parent
 ON = {  # by how a preset's name begins
@@ -24,7 +25,6 @@ ON = {  # by how a preset's name begins
 }
 EMBEDDING = {"pfe": "Gaussian", "pcme": "Gaussian", "points": "point", "infonce": "point"}
 EMBEDDING |= {"dive": "set"}  # by how a preset's name ends
-PACKAGED_PRESETS = ("photos_pfe", "toy_birds_pfe")
 SPEED = ROOT / "docs" / "results" / "tables" / "preset_speed.csv"  # of `tools.preset_speed`
 
 
@@ -38,7 +38,7 @@ def presets_table() -> str:
         own, chance = card["metrics"], card["chance"]
         values = (own["i2t_recall@1"], own["t2i_recall@1"], chance["t2i_recall@1"])
         data = ON[name.partition("_")[0]]
-        place = "package" if name in PACKAGED_PRESETS else "repository"
+        place = "package" if presets.towers_of(name) else "repository"
         cells = [f"`{name}`", data, *(f"{value:.1f}" for value in values), place]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -53,7 +53,7 @@ def sizes_table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for name, card in list_presets().items():
-        size = sum(path.stat().st_size for path in (PACKAGED / name).rglob("*"))
+        size = sum(path.stat().st_size for path in presets.folder_of(name).rglob("*"))
         own, chance = card["metrics"], card["chance"]["t2i_recall@1"]
         recall = f"{own['i2t_recall@1']:.1f} / {own['t2i_recall@1']:.1f}"
         cells = [f"`{name}`", EMBEDDING[name.rpartition("_")[2]], f"{size / 1e6:.1f}"]
@@ -68,7 +68,7 @@ def pages() -> dict[Path, str]:
     found[hosted] = between(hosted, "sizes", sizes_table())
     for name, card in list_presets().items():
         text = {key: value for key, value in card.items() if key != "installed"}
-        found[PACKAGED / name / "README.md"] = model_card(text)
+        found[presets.folder_of(name) / "README.md"] = model_card(text)
     return found
 
 

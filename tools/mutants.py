@@ -43,7 +43,7 @@ class Mutant(NamedTuple):
     def room(self):
         """The package of `zoo`, or another folder."""
         first, second = self.file.split("/")[:2]
-        return second if first == "zoo" else first
+        return second if first in ("halo_search", "zoo") else first
 
 
 def main(argv=None):

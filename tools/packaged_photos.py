@@ -1,6 +1,6 @@
 """The photos that come with the package: those of COCO's subset that may be shown, made small.
 
-    python -m tools.packaged_photos ../shared/data/coco_subset      # zoo/photos
+    python -m tools.packaged_photos ../shared/data/coco_subset      # halo_search/photos
     python -m tools.packaged_photos ../shared/data/coco_subset --captions  # of those that are there
     python -m tools.packaged_photos --vectors photos_pfe            # and what the demo starts with
 

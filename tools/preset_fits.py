@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
+from halo_search import open_tower
 from halo_search.confidence.bank import Bank
 from halo_search.confidence.probes import OF_POINTS
 from halo_search.embeddings.arrays import joined
 from studies.people_data import Encoded, labels_of
 from tools.preset_photos import unshown
-from zoo import Tower, evaluation, similarities
+from zoo import evaluation, similarities
 from zoo.cli import OneLineParser, run
 from zoo.evaluation.fits import learn_fits, with_fits
 
@@ -27,7 +28,7 @@ def main(argv=None):
     options = _parser().parse_args(argv)
     flickr, cache = options.data / "flickr8k", options.cache
     data = Encoded.of(flickr, options.preset, "validation", cache=cache)
-    captions = Tower(options.preset, "captions")
+    captions = open_tower(options.preset, "captions")
     probes = evaluation.probes_of(options.preset)
     train = Encoded.of(flickr, options.preset, "train", cache=cache, sentences=False)
     coco = Encoded.of_rows(

@@ -10,9 +10,9 @@ import csv
 import io
 import time
 
+from halo_search import open_tower
 from halo_search.files.atomic import write_text
 from tools.figures import SPEED
-from zoo import Tower
 from zoo.cli import run
 from zoo.data import packaged_photos
 from zoo.presets import list_presets
@@ -34,7 +34,7 @@ def main():
 
 def rate(name, photos):
     """Photos per second of CPU time of all threads."""
-    tower = Tower(name, "images")
+    tower = open_tower(name, "images")
     tower.of_files(photos[:64])
     start = time.process_time()
     tower.of_files(photos)

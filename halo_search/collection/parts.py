@@ -139,7 +139,7 @@ class Collection:
 
     ```python
     items = halo_search.collection.captions(["a red bird"])
-    tower = zoo.Tower("toy_birds_pfe", "captions")
+    tower = halo_search.open_tower("toy_birds_pfe", "captions")
     found = halo_search.collection.encode(items, tower, "parts", {"model": "toy_birds_pfe"})
     found.whole().arrays["mean"].shape  # (1, 64)
     ```

@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 import zoo
+from halo_search.cli.evaluate import main
 from halo_search.errors import InputError
 from pixel_model import SIZE, pixel_model
-from zoo.commands.evaluate import main
 from zoo.metrics import evaluate_retrieval
 from zoo.models.run_folder import RunFolder
 

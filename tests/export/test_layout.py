@@ -100,7 +100,7 @@ from zoo.cli import run
 
 def limited(path, *arguments):
     model = zoo.from_preset(path)
-    zoo.models.from_preset = lambda name: model
+    zoo.from_preset = lambda name: model
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     main([path, *arguments])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import annotation_folder
+from halo_search.cli.evaluate import main
 from halo_search.errors import InputError
 from zoo import similarities
-from zoo.commands.evaluate import main
 from zoo.metrics import evaluate_retrieval
 
 GAUSSIAN_NAMES = similarities.names(lambda cls: "a Gaussian" in cls.embeddings)

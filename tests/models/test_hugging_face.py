@@ -5,6 +5,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import zoo
+from halo_search import open_tower
 from halo_search.errors import InputError
 from hugging_face import write_clip, write_siglip
 from tiny_hub import compared, tiny_hub
@@ -28,7 +29,7 @@ def test_a_folder_gives_what_its_network_gives(saved):
     name, backbone, preprocessor, folder = saved
     model = zoo.from_preset(folder)
     compared(model, backbone, preprocessor)
-    assert zoo.Tower(folder, "images").resizing == ("crop" if name == "clip" else "stretch", 1.0)
+    assert open_tower(folder, "images").resizing == ("crop" if name == "clip" else "stretch", 1.0)
 
 
 def test_what_does_not_fit_is_named(saved, tmp_path):

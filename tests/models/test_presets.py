@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import zoo
+from halo_search import presets
 from halo_search.errors import InputError
 from tools import preset
 from zoo.data.text.captions import WordTokenizer
@@ -146,7 +147,7 @@ def test_the_presets_variances_know_what_says_little():
     name = "toy_birds_pfe"
     card = zoo.list_presets()[name]
     assert card["command"].startswith("python recipes/pfe_cub.py")
-    folder = zoo.presets.PACKAGED / name
+    folder = presets.folder_of(name)
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 5_000_000
     model = zoo.from_preset(name)
     captions = (
@@ -237,7 +238,7 @@ def test_a_preset_of_birds_says_what_it_is(known):
     card = zoo.list_presets()[name]
     expected = {"trained_on", "command", "license", "terms", "not_for", "metrics", "chance"}
     assert expected <= set(card)
-    folder = zoo.presets.PACKAGED / name
+    folder = presets.folder_of(name)
     assert (folder / "model.weights.h5").stat().st_size <= 12_000_000
     texts = ["a small bright yellow bird", "this bird is yellow and small", "a large black bird"]
     captions = as_embedding(model.encode_captions(texts))

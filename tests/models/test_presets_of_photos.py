@@ -4,9 +4,9 @@ import pytest
 
 import own_pairs
 import zoo
+from halo_search import presets
 from tools import preset, preset_photos
 from zoo.evaluation.retrieval import encode, evaluate
-from zoo.presets import PACKAGED
 from zoo.training.run import Run
 
 MOST = 48e6  # bytes of one on the disk, 7.5 MB of them probes with the bank, 1.7 MB towers
@@ -23,7 +23,7 @@ def size(folder):
 
 
 def test_they_are_small():
-    sizes = [size(PACKAGED / name) for name in preset_photos.NAMES]
+    sizes = [size(presets.folder_of(name)) for name in preset_photos.NAMES]
     assert sizes[0] <= MOST
     assert sizes[1] <= 1e4, "the points have no weights of their own"
 

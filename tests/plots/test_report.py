@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pcme_2d
-from halo_search.cli.main import report as command
+from halo_search.cli import report as command
 from synthetic_run import encoded, picture, records
 from zoo import cli, data, evaluation
 from zoo.data import Split, toy_birds

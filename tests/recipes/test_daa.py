@@ -61,6 +61,6 @@ def test_without_a_term_nothing_is_counted():
 
 def test_a_missing_package_is_told_before_the_data_are_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "keras_hub", None)
-    with pytest.raises(MissingPackageError, match=r"keras_hub .*\[text\]"):
+    with pytest.raises(MissingPackageError, match=r"keras_hub .*\[models\]"):
         daa_cub.main(["--smoke", f"--out={tmp_path / 'run'}"])
     assert not (tmp_path / "run").exists()

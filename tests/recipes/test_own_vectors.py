@@ -10,8 +10,8 @@ import tensorflow as tf
 import own_vectors
 import zoo
 from export import __main__ as export
-from halo_search.cli.main import report as report_command
-from halo_search.cli.main import search as search_command
+from halo_search.cli import report as report_command
+from halo_search.cli import search as search_command
 from halo_search.errors import InputError
 from zoo import search
 

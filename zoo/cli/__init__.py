@@ -72,7 +72,7 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
-        kind: of a number, a key of `halo_search.cli.bounds.BOUNDS`, where its name does not say it.
+        kind: of a number, a key of `zoo.cli.bounds.BOUNDS`, where its name does not say it.
     """
     metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
     if toy is not ...:
@@ -115,7 +115,7 @@ def parse(
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
     Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
-    least 0 (`halo_search.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
+    least 0 (`zoo.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
     """
     parser = OneLineParser(
         description=description,
