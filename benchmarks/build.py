@@ -31,7 +31,7 @@ def main():
         photos = packaged_photos()
         for number in range(COUNT):
             (folder / f"{number:03}.jpg").symlink_to(photos[number % len(photos)])
-        command = [sys.executable, "-m", "halo_search.cli.main", "search", "build", str(folder)]
+        command = [sys.executable, "-m", "halo_search", "search", "build", str(folder)]
         command += [str(Path(home) / "index"), "--model", MODEL, "--include-training"]
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(command, check=True, env=dict(os.environ), stdout=subprocess.DEVNULL)

@@ -27,7 +27,7 @@ def left(home):
 
 def halo(home, *words):
     """The lines of both streams of a command that ends well."""
-    done = python("-m", "halo_search.cli.main", *words, env=home.environment)
+    done = python("-m", "halo_search", *words, env=home.environment)
     return (done.stdout + done.stderr).splitlines()
 
 
@@ -96,7 +96,7 @@ class listening:  # noqa: N801, as a function
     """A command until it prints an address: that, and the lines before it; then SIGTERM."""
 
     def __init__(self, home, *words):
-        command = [sys.executable, "-m", "halo_search.cli.main", *map(str, words)]
+        command = [sys.executable, "-m", "halo_search", *map(str, words)]
         both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         self.process = subprocess.Popen(command, env=home.environment, **both)
 

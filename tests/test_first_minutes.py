@@ -18,14 +18,18 @@ CODE = blocks(ROOT / "README.md", "python")[0]
 PRINTED = blocks(ROOT / "README.md", "text")[0]
 EXTRAS = re.fullmatch(r"\.\[(.+)\]", install_line()[2])[1].split(",")
 _REFUSED = """
-import zoo
+import halo_search
 from halo_search.errors import MissingPackageError
 import sys
 for name in sys.argv[1:]:
     try:
-        zoo.from_preset(name)
+        halo_search.Retriever.build(name, halo_search.packaged_photos())
     except MissingPackageError as error:
         print(error)
+try:
+    import zoo
+except ImportError as error:
+    print(error)
 """
 
 
@@ -45,33 +49,23 @@ def test_the_line_is_that_of_every_page():
 @pytest.mark.slow
 def test_the_block_runs_without_what_the_line_does_not_bring(tmp_path):
     modules = absent(EXTRAS)
-    assert {"keras_hub", "tensorflow_text", "pycocotools", "apache_beam"} <= modules
-    assert not {"keras", "tensorflow", "gradio"} & modules
+    assert {"keras", "tensorflow", "keras_hub", "pycocotools", "matplotlib"} <= modules
+    assert not {"onnxruntime", "faiss", "gradio"} & modules
     lent = {**variables(tmp_path), "PYTHONPATH": str(ROOT)}
     done = run_without(modules, CODE, tmp_path, lent)
     assert done.stdout == PRINTED
 
 
 @pytest.mark.slow
-def test_a_missing_package_is_one_sentence(tmp_path):
-    import keras_hub
-
-    import zoo
-
-    model = zoo.from_preset("toy_birds_pfe")
-    encoder = model.caption_encoder
-    norm = keras_hub.layers.RMSNormalization(encoder.output["mean"].shape[-1])
-    output = {**encoder.output, "mean": norm(encoder.output["mean"])}
-    hub = type(model)(model.image_encoder, type(encoder)(encoder.input, output), model.similarity)
-    hub.save(tmp_path / "hub.keras")
-    zoo.save_preset(hub, tmp_path / "hub")
+def test_what_needs_keras_names_the_extra_in_one_sentence(tmp_path):
     lent = {**variables(tmp_path), "PYTHONPATH": str(ROOT)}
-    code = f"import sys; sys.argv[1:] = ['hub', 'hub.keras', 'siglip_base_patch16_224']{_REFUSED}"
+    names = ["toy_birds_pcme", "siglip_base_patch16_224"]
+    code = f"import sys; sys.argv[1:] = {names}{_REFUSED}"
     done = run_without(absent(EXTRAS), code, tmp_path, lent)
-    sentence = "the package keras_hub is not installed: pip install"
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stdout + done.stderr[-2000:]
-    assert all(line.startswith(sentence) for line in lines), lines
+    sentence = 'the package keras is not installed: pip install ".[models]" in the checkout'
+    assert all(sentence in line for line in lines), lines
 
 
 @pytest.mark.very_slow

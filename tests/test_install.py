@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from halo_search import presets
+
 pytest.importorskip("hatchling", reason="the wheel is built by hatchling, of the extra 'dev'")
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +24,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     offline = ("--no-deps", "--no-build-isolation", "--no-index")
     subprocess.run([*PIP, "wheel", *offline, "--wheel-dir", folder, ROOT], check=True)
-    (path,) = folder.glob("halo_search.cli.main-*.whl")
+    (path,) = folder.glob("halo_zoo-*.whl")
     return path
 
 
@@ -71,18 +73,19 @@ def _variables(outside):
 def test_the_wheel_holds_all_that_its_commands_need(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert wheel.stat().st_size <= 52_000_000
-    presets = {PurePosixPath(name).parts[2:] for name in names if name.startswith("zoo/presets/")}
-    others = {path.name for path in (ROOT / "zoo" / "presets").iterdir()} - set(PRESETS)
-    assert {parts for parts in presets if parts[0] in others} == {
+    others = {name for name in presets.names() if presets.towers_of(name) is None}
+    inside = {PurePosixPath(name).parts[2:] for name in names if name.startswith("zoo/presets/")}
+    assert {parts for parts in inside if len(parts) > 1} == {
         (name, "preset.json") for name in others
     }
     tops = {PurePosixPath(name).parts[0].partition("-")[0] for name in names}
-    assert tops == {"zoo", "halo_search.cli.main"}  # the last is the folder of its metadata
+    assert tops == {"halo_search", "zoo", "halo_zoo"}  # the last is the folder of its metadata
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     held = set(names)
     for room, place in (
+        ("halo_search", "halo_search"),
         ("zoo", "zoo"),
-        *((name, f"zoo/applications/{name}") for name in ("recipes", "export", "demo")),
+        *((name, f"halo_search/applications/{name}") for name in ("recipes", "export", "demo")),
     ):
         for path in (ROOT / room).rglob("*"):
             left_out = {"__pycache__", ".ruff_cache", *others} & {*path.parts}
@@ -95,7 +98,7 @@ def test_the_wheel_says_its_licences(wheel):
     archive = zipfile.ZipFile(wheel)
     (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
     said = email.message_from_bytes(archive.read(name))
-    credits = (ROOT / "zoo" / "photos" / "CREDITS").read_text().splitlines()
+    credits = (ROOT / "halo_search" / "photos" / "CREDITS").read_text().splitlines()
     licences = {line.split("\t")[2] for line in credits if line[0].isdigit()}
     spdx = {
         f"LicenseRef-{one.title()}".replace(" ", "-") if "known" in one else one.replace(" ", "-")

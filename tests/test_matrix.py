@@ -125,7 +125,7 @@ def system(request, split, towers):
 
 def test_every_builder_and_option_is_here():
     assert set(VARIANTS) == set(tiny_models.BUILDERS)
-    others = {"hib", "gaussian", "with_captioning", "from_preset", "list_presets", "save_preset"}
+    others = {"hib", "gaussian", "with_captioning"}
     # Of stored vectors: tests/recipes/test_own_vectors.py. `pfe` is over any points there are.
     others |= {"pfe", "vector_points"}
     functions = {name for name in models.__all__ if inspect.isfunction(getattr(models, name))}

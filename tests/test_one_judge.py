@@ -16,7 +16,7 @@ from demo.service import Service
 from halo_search.cli.search import main as search
 from halo_search.confidence.scores import DEPTH
 from halo_search.confidence.words import packaged_bank
-from halo_search.retriever import server
+from halo_search.server import application as server
 from studies.opened import some_of
 from zoo import evaluation
 

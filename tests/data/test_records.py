@@ -3,11 +3,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from halo_search.cli import query
 from halo_search.collection import captions
 from halo_search.errors import InputError
 from halo_search.files.text_files import read_lines
 from halo_search.files.vector_files import read_column
-from halo_search.retriever import query
 from zoo.data import sources
 from zoo.data.pipeline.augmentation import RandomCrop, Views
 from zoo.data.records import Problems, Records

@@ -27,12 +27,9 @@ def with_variables(command, page):
 
 
 def install_line():
-    """README's `pip install …` without its comment, as words."""
-    (line,) = [
-        line
-        for line in blocks(ROOT / "README.md", "bash")[0].splitlines()
-        if line.startswith("pip ")
-    ]
+    """README's first `pip install …`, that of its code block, without its comment, as words."""
+    lines = "\n".join(blocks(ROOT / "README.md", "bash")).splitlines()
+    line = next(line for line in lines if line.startswith("pip "))
     return shlex.split(line, comments=True)
 
 
