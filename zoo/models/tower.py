@@ -13,7 +13,6 @@ from keras import ops
 from halo_search import towers
 from halo_search.embeddings import measure_of
 from halo_search.embeddings.arrays import joined
-from halo_search.files.decoding import decoded
 from halo_search.towers.tower import PICTURES_AT_ONCE, SIDES
 from zoo import embeddings
 from zoo.encoders.point_towers import resizing_of_tower
@@ -82,11 +81,6 @@ class Tower(towers.Tower):
     def tokenize(self, texts: Sequence[str]) -> np.ndarray:
         return self.model.tokenize(np.array(list(texts), object))
 
-    def fitted(self, picture: Any) -> np.ndarray:
-        """As of `halo_search.Tower`, resized by TensorFlow as in training."""
-        self.expect("pictures")
-        return _fit(self.image_size, *self.resizing)(decoded(picture)).numpy()
-
     def uncertainty(self, embedding: embeddings.Embedding) -> np.ndarray | None:
         """`(N,)` by the model's own measure, or None where the embedding has none."""
         if self.measure is None or not embeddings.has_uncertainty(embedding):
@@ -147,20 +141,6 @@ def _what(model, side):
     if len(shape) == 2:
         return "vectors", shape
     return ("pictures" if len(shape) == 4 and shape[1] == shape[2] else "features"), shape
-
-
-@functools.cache
-def _fit(size, mode, crop_fraction):
-    import tensorflow as tf
-
-    from zoo.images import pictures
-
-    fit = tf.function(
-        lambda picture: pictures.fit(picture, size, mode, crop_fraction),
-        input_signature=[tf.TensorSpec((None, None, 3), tf.uint8)],
-        autograph=False,
-    ).get_concrete_function()
-    return lambda picture: fit(tf.constant(picture))
 
 
 class Forward:
