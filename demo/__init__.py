@@ -1,5 +1,5 @@
-"""The demo: retrieval that you can question, with uncertainty that you can see.
+"""The demo: photo search that shows how sure it is.
 
-`python -m demo [RUN]`. Everything behind the page is a plain function of a `Gallery`; `page` draws
-it and `api` gives it typed names.
+`python -m demo [RUN]`. `service` answers over a `Gallery`; `routes` serves the page in `web/`, and
+`api` gives the functions typed names for programs.
 """

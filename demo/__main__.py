@@ -7,6 +7,7 @@
     python -m demo runs/pcme_cub --data-dir CUB_200_2011
     python -m demo runs/pcme_cub --photos PHOTOS --captions captions.txt
     python -m demo runs/my_photos                    # an index that `halo search build` wrote
+    python -m demo toy_birds_pfe --compare toy_birds_pcme     # two models side by side
 
 It listens on this machine alone unless --host says otherwise.
 """
@@ -35,14 +36,14 @@ def main(argv=None):
     check_path(options.captions, f"--captions {options.captions}: no such file")
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
     require("gradio", extra="demo")
-    require("plotly", extra="demo")
     with _ending_at_once(), _private_folder():
         from demo import limits, page
 
         with contextlib.closing(limits.DECODERS):  # else a picture under way delays the end
-            built = page.build(_shown(options))
+            gallery = _shown(options)
+            built = page.build(gallery, *_compared(options, gallery))
             names = options.allowed_host, options.root_path, options.token
-            page.launch(built, options.host, options.port, *names)
+            built.launch(options.host, options.port, *names)
 
 
 def _shown(options):
@@ -64,6 +65,17 @@ def _shown(options):
     return sources.load(
         options.run, options.photos, options.captions, options.data_dir, options.cache
     )
+
+
+def _compared(options, gallery):
+    """The gallery's pictures by the models of --compare."""
+    if not options.compare:
+        return []
+    for model in options.compare:
+        check_model(model)
+    from demo import sources
+
+    return [sources.by_another(model, gallery, options.cache) for model in options.compare]
 
 
 @contextlib.contextmanager
@@ -125,6 +137,13 @@ def _parser():
     )
     parser.add_argument(
         "--captions", type=Path, metavar="FILE", help="captions of your photos: text, CSV or TSV"
+    )
+    parser.add_argument(
+        "--compare",
+        nargs="+",
+        default=[],
+        metavar="MODEL",
+        help="further models that answer the same questions, side by side",
     )
     parser.add_argument("--data-dir", type=Path, help="data set of the run, if it has moved")
     parser.add_argument(

@@ -12,11 +12,11 @@ client.predict(image=handle_file("bird.jpg"), api_name="/find_captions")
 import gradio as gr
 
 from demo.events import PICTURES, in_sentences, uploaded_image
-from demo.limits import MAX_RESULTS
+from demo.service import SHOWN
 
 
 def add(service):
-    """Adds the endpoints to the page that is being built; nothing of it is seen there."""
+    """Adds the endpoints to the page that is being built."""
     for function in (service.find_images, service.find_all, service.describe_gallery):
         gr.api(in_sentences(function), api_name=function.__name__)
     # Files only travel through components.
@@ -27,7 +27,7 @@ def add(service):
         visible=False,
         label="similarity",
     )
-    results = gr.Slider(1, MAX_RESULTS, 8, step=1, visible=False, label="results")
+    results = gr.Slider(1, SHOWN, 8, step=1, visible=False, label="results")
     answer = gr.JSON(visible=False, label="answer")
     never = gr.Button(visible=False)
 

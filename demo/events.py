@@ -1,4 +1,4 @@
-"""Handlers of the page's events: errors as sentences, and no address is fetched."""
+"""Named functions of programs through Gradio: errors as sentences, and no address is fetched."""
 
 import contextlib
 import functools
@@ -9,7 +9,6 @@ import gradio as gr
 import safehttpx
 from gradio import processing_utils, utils
 
-from demo import cards
 from demo.limits import RefusedError
 
 # Options of events that read pictures: they wait together for processes that decode, and others
@@ -31,7 +30,7 @@ _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the se
 
 
 def in_sentences(function):
-    """Decorates functions that the page and the API call: an error becomes one sentence.
+    """Decorates functions that the API calls: an error becomes one sentence.
 
     The message of a defect stays in the log: it may hold paths.
     """
@@ -52,25 +51,6 @@ def in_sentences(function):
     return wrapper
 
 
-def said_on_the_page(function, unchanged=0):
-    """Like `in_sentences`, but the refusal stands in place of the answer.
-
-    Args:
-        function: of an event, whose last output is the HTML of an answer.
-        unchanged: how many outputs before that one stay as they are.
-    """
-
-    @functools.wraps(function)
-    def wrapper(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except RefusedError as error:
-            refused = f'<div aria-live="polite">{cards.note(error, "error")}</div>'
-            return (*[gr.skip()] * unchanged, refused) if unchanged else refused
-
-    return in_sentences(wrapper)
-
-
 def uploaded_image(**options):
     """A `gr.Image` that hands on the path of the upload and decodes nothing.
 
@@ -83,22 +63,12 @@ def uploaded_image(**options):
     return image
 
 
-def uploaded_files(**options):
-    """A `gr.File` of several files that hands on their paths.
-
-    Gradio's own leaves an empty file behind for each.
-    """
-    files = gr.File(file_count="multiple", **options)
-    files.preprocess = lambda payload: None if payload is None else [f.path for f in payload]
-    return files
-
-
-def guard_uploads(page):
+def guard_uploads(blocks):
     """No event names a file that is no upload: an image without "meta" skips Gradio's check."""
-    check = page.validate_inputs
+    check = blocks.validate_inputs
 
     def validate(function, inputs):
         processing_utils.check_all_files_in_cache(inputs)
         return check(function, inputs)
 
-    page.validate_inputs = validate
+    blocks.validate_inputs = validate

@@ -1,38 +1,25 @@
-"""What the demo searches: encoded images and captions, their uncertainties, and the indexes."""
+"""What the demo searches: encoded images and captions, their pictures, and the retrievers."""
 
-import base64
 import functools
-import io
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
-from PIL import Image
 
 from demo.limits import RefusedError
-from demo.reference import Reference
-from halo_search.cli.bounds import RANKING
-from halo_search.confidence.scores import DEPTH
+from demo.pictures import Pictures
 from halo_search.confidence.words import unknown_words
-from halo_search.files.decoding import decoded, opened
+from halo_search.embeddings import kind
 from halo_search.index import Index, scoring
+from halo_search.index.similarities import BY_NAME
 from halo_search.retriever import Retriever
 from halo_search.retriever.parts import bank_of
-from zoo.embeddings import kind
 
 SIDES = ("images", "captions")
 OTHER = {"images": "captions", "captions": "images"}
-THUMBNAIL = 320  # pixels of the longer side
-_GONE = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 320"><rect width="320" height="320" '
-    'fill="#8884"/><text x="160" y="166" font-family="system-ui,sans-serif" font-size="22" '
-    'fill="#7d8590" text-anchor="middle">no picture there</text></svg>'
-)
-GONE = f"data:image/svg+xml,{quote(_GONE)}"  # in place of a picture that cannot be read
-_IN_ADDRESSES = ":/?#[]@!$&()*+,;=%~"  # no quotes and no angles, so it stays inside an attribute
 
 
 @dataclass(eq=False)
@@ -53,8 +40,8 @@ class Gallery:
         noun: what a picture shows, for sentences.
         larger: function from an image's path to a Pillow picture to show, or None for the file.
         credits: for every image its credit, who may show it, or None.
-        trained_on: what the model has learnt from, a sentence's part, or None.
-        model_name: what to call the model; None for its own name.
+        descriptions: for every image a text for who does not see it, or None.
+        model_name: what to call the model; None for the name by which it was opened.
         ids: sorted, those of the items in the asker's index, where that is the index of this
             gallery, of one side; None where indexes are built of the embeddings.
         uncertainties: of the items, by side, where they are stored.
@@ -68,10 +55,10 @@ class Gallery:
     captions: list[str]
     embeddings: Mapping[str, dict[str, np.ndarray]]
     records: object = None
-    noun: str = "picture"
+    noun: str = "photo"
     larger: Callable | None = None
     credits: list | None = None
-    trained_on: str | None = None
+    descriptions: list[str] | None = None
     model_name: str | None = None
     ids: np.ndarray | None = None
     uncertainties: dict[str, np.ndarray] | None = None
@@ -84,15 +71,20 @@ class Gallery:
             self._indexes[key], self._retrievers[key] = self.asker.index, self.asker
 
     @functools.cached_property
-    def references(self):
-        """For every side with an uncertainty its `Reference`; one side alone may have it."""
+    def pictures(self):
+        """The `Pictures` of the images."""
+        return Pictures(self.image_paths, self.larger, has_addresses=not self.reads_words)
+
+    @functools.cached_property
+    def uncertainty_shares(self):
+        """For every side with an uncertainty, `(N,)`: the share of items that are more certain."""
         if self.measure is None:
             return {}
         values = self.uncertainties
         if values is None:
             values = {side: self.uncertainty(items) for side, items in self.embeddings.items()}
-        kept = {side: own for side, own in values.items() if own is not None}
-        return {side: Reference(own, self.measure, side) for side, own in kept.items()}
+        known = {side: own for side, own in values.items() if own is not None}
+        return {side: shares_below(own, own) for side, own in known.items()}
 
     @functools.cached_property
     def towers(self):
@@ -103,6 +95,11 @@ class Gallery:
     def reads_words(self):
         """Whether any caption can be asked; of stored vectors only those of the gallery."""
         return self.towers["captions"].reads == "texts"
+
+    @property
+    def called(self):
+        """What to call the model."""
+        return self.model_name or Path(self.asker._model.origin or "model").name
 
     @property
     def measure(self):
@@ -131,6 +128,10 @@ class Gallery:
             )
         return self.take("captions", [rows[text] for text in texts])
 
+    def questions(self, texts):
+        """Captions as `zoo.Retriever.ask` takes them: texts, or embeddings of stored vectors."""
+        return list(texts) if self.reads_words else [self.of_words([text]) for text in texts]
+
     def pixels(self, picture):
         """A picture's decoded pixels as the image encoder is shown it, uint8 `(size, size, 3)`.
 
@@ -149,7 +150,7 @@ class Gallery:
         """The words of a text that a word-level tokenizer has not; other tokenizers know all."""
         if not self.reads_words:
             return []
-        unknown = unknown_words(self.asker.reader, [text])[1]
+        unknown = unknown_words(self.asker._model, [text])[1]
         return [] if unknown is None else unknown[0]
 
     @property
@@ -178,13 +179,19 @@ class Gallery:
         """The similarities that this kind of embedding can be ranked by, the model's own first.
 
         Where the sides are of two kinds, points and directions, there is no other than its own.
+        Layers of Keras are among them where the model was opened by Keras.
         """
-        first, *others = (RANKING.get(one, ()) for one in set(self._kinds.values()))
-        fitting = [name for name in first if all(name in other for other in others)]
-        return list(dict.fromkeys([self.own_similarity, *fitting]))
+        if "map" in self.missing or len(set(self._kinds.values())) > 1:
+            return [self.own_similarity]
+        kind = self.kind
+        names = [name for name, plain in BY_NAME.items() if kind in plain.embeddings]
+        if "zoo.similarities" in sys.modules:
+            names += _of_keras(kind)
+        return list(dict.fromkeys([self.own_similarity, *names]))
 
-    def index(self, side, name):
+    def index(self, side, name=None):
         """The `Index` of one side by a similarity's name, built when first asked for."""
+        name = name or self.own_similarity
         with self._lock:
             if (side, name) not in self._indexes:
                 items, similarity = self.embeddings[side], self.similarity(name)
@@ -205,16 +212,13 @@ class Gallery:
         """Whether hubs are corrected: as in the asker's index, where it has one."""
         return "auto" if self.asker.index is None else self.asker.index.hubs is not None
 
-    def retriever(self, asked, name=None, among=None):
+    def retriever(self, asked, name=None):
         """The `zoo.Retriever` that one side's questions ask, under a similarity's name.
 
         Args:
             asked: what the questions are, `"captions"` or `"images"`; the other side answers.
             name: of the similarity; None is the model's own.
-            among: a part of the gallery, as of `zoo.Retriever.ask`; None is the whole.
         """
-        if among is not None:
-            return self.retriever(asked, name).part(among)
         side, name = OTHER[asked], name or self.own_similarity
         with self._lock:
             if (side, name) not in self._retrievers:
@@ -230,24 +234,13 @@ class Gallery:
         """The rows in this gallery of items of an index."""
         return ids if self.ids is None else np.searchsorted(self.ids, ids)
 
-    def judge(self, asked, queries, texts=None, name=None, k=DEPTH, among=None):
-        """A `halo_search.retriever.Judgement` of each question.
-
-        Args:
-            asked, name: as of `retriever`.
-            queries: embeddings, a dict of arrays.
-            texts: the captions that were embedded; None for images.
-            k: how many results `fits` is about, at most.
-            among: as of `zoo.Retriever.ask`.
-        """
-        texts = texts if self.reads_words else None
-        return self.retriever(asked, name, among).judged(queries, asked, texts, k)
-
     def similarity(self, name):
         """The layer of a name out of `similarity_names`."""
         if name == self.own_similarity:
             return self.asker.similarity
-        from zoo import similarities  # which needs Keras
+        if name in BY_NAME:
+            return BY_NAME[name]
+        similarities = sys.modules["zoo.similarities"]
 
         return similarities.get(name, self.asker.model)
 
@@ -258,21 +251,6 @@ class Gallery:
     def take(self, side, rows):
         """The embedding of some items."""
         return {key: value[rows] for key, value in self.embeddings[side].items()}
-
-    @functools.lru_cache(maxsize=4096)  # noqa: B019 -- a gallery lives as long as the process
-    def thumbnail(self, image):
-        """An image as a small JPEG in a data URI: the page then asks the server for no file.
-
-        Of stored vectors the picture may be an address, which the browser fetches and this
-        machine never does, or not be there: then it is "", and `GONE` of others.
-        """
-        path = self.image_paths[image]
-        if not self.reads_words and str(path).startswith(("http://", "https://")):
-            return quote(str(path), safe=_IN_ADDRESSES)
-        try:
-            return data_uri(_small(path) if self.larger is None else self.larger(path))
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-            return GONE if self.reads_words else ""
 
     @functools.cached_property
     def captions_of_image(self):
@@ -293,20 +271,22 @@ class Gallery:
 
     def describe(self, image):
         """A text for somebody who does not see the image: its first caption, or its name."""
+        if self.descriptions is not None:
+            return self.descriptions[image]
         own = self.captions_of_image[image]
         return self.captions[own[0]] if own else self.image_names[image]
 
 
-def _small(path):
-    picture = opened(Path(path).read_bytes())
-    picture.draft("RGB", (THUMBNAIL, THUMBNAIL))
-    picture = Image.fromarray(decoded(picture))
-    picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    return picture
+def _of_keras(kind):
+    """Names of the layers of Keras that rank such embeddings."""
+    similarities = sys.modules["zoo.similarities"]
+    classes = {name: similarities.by_name.get_class(name) for name in similarities.NAMES}
+    return [name for name, one in classes.items() if kind in one.embeddings]
 
 
-def data_uri(picture, quality=88):
-    """A PIL image as `data:image/jpeg;base64,…`."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=quality)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+def shares_below(values, among):
+    """The share of `among` that is below each value, equal ones counting half, `(N,)` in [0, 1]."""
+    values, ordered = np.asarray(values, np.float64), np.sort(np.asarray(among, np.float64))
+    below = np.searchsorted(ordered, values, side="left")
+    to = np.searchsorted(ordered, values, side="right")
+    return (below + to) / (2.0 * len(ordered))

@@ -11,7 +11,6 @@ from halo_search.server.sent_pictures import Decoders
 MAX_BYTES = 10 * 2**20
 MAX_CHARACTERS = 400
 MAX_WORDS = 60
-MAX_RESULTS = 24
 MAX_PHOTOS = 200
 DECODERS = Decoders()
 _TURN = threading.Lock()  # each picture takes much memory while it is resized

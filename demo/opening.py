@@ -1,13 +1,11 @@
-"""What the page opens on, and examples: chosen from the opened gallery by the judge's verdict."""
+"""Questions to try, chosen from the opened gallery by what it answers."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from halo_search.confidence.judge import ABSENT, LIKELY, UNSURE, leading
-from halo_search.retriever.questions import as_asked
+from halo_search.confidence.judge import ABSENT, LIKELY, UNSURE
 
-NONSENSE = "wibble frobnicated zorp with quux"
 # Of photos alone nobody knows what they show: everyday questions, which are all asked.
 _OF_PHOTOS = (
     "two people riding horses on the beach",
@@ -40,7 +38,7 @@ _OF_PHOTOS = (
     "a guitar",
     "a city at night",
 )
-_ASKED, _LONGEST = 400, 16
+_ASKED, _LONGEST, _RESULTS = 100, 12, 10
 
 
 class Example(NamedTuple):
@@ -51,73 +49,75 @@ class Example(NamedTuple):
 
 
 def examples(service, seed=0):
-    """Captions to try; the page opens on the first two.
+    """Captions to try: `Example`s.
 
     Args:
         service: a `Service`.
         seed: of the captions that are drawn.
 
     Returns:
-        `Example`s. Of a gallery with captions: the one that is answered most surely, and rightly
-        where that is known; nonsense; and the least sure one. Of photos alone, of everyday
-        questions: one that is surely there, one that is not, one that many photos fit, one that is
-        unsure, and nonsense. Where no question has a verdict, it has no example.
+        Of a gallery with captions the one that is answered most surely, rightly where that is
+        known, and the least sure one; of photos alone, of everyday questions, one that is surely
+        there, one that several photos fit, one that is unsure, and one that is not there.
     """
     gallery = service.gallery
-    nonsense = [Example("Unknown words", NONSENSE)] if gallery.reads_words else []
+    if not gallery.image_names:
+        return []
     if not gallery.captions:
-        return [*_of_photos(gallery), *nonsense]
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(gallery.captions))[:_ASKED]
+        return _of_photos(gallery)
+    rows = np.random.default_rng(seed).permutation(len(gallery.captions))[:_ASKED]
     rows = [row for row in rows if len(gallery.captions[row].split()) <= _LONGEST] or list(rows)
-    asked = gallery.take("captions", rows)
     texts = [gallery.captions[row] for row in rows]
-    judged = gallery.judge("captions", asked, texts)
-    order = [i for i in _surest_first(judged) if judged[i].verdict in (LIKELY, UNSURE)]
+    answers = _answers(gallery, texts)
+    order = [i for i in _surest_first(answers) if answers[i].verdict in (LIKELY, UNSURE)]
     if not order:
-        return [Example("Try", texts[0]), *nonsense]
-    right = [i for i in order if _is_right(gallery, rows[i], asked, i)] or order
-    first = Example("Sure" if judged[right[0]].verdict == LIKELY else "Try", texts[right[0]])
-    last = [Example("Unsure", texts[order[-1]])] if order[-1] != right[0] else []
-    return [first, *nonsense, *last]
+        return [Example("Try", texts[0])]
+    right = [i for i in order if _is_right(gallery, rows[i], answers[i])] or order
+    first = Example("There", texts[right[0]])
+    return [first, *([Example("Unsure", texts[order[-1]])] if order[-1] != right[0] else [])]
 
 
 def _of_photos(gallery):
-    """Of everyday questions one a verdict."""
-    texts = [as_asked(text) for text in _OF_PHOTOS]
-    judged = gallery.judge("captions", gallery.of_words(texts), texts)
-    order = _surest_first(judged)
-    of = {one: [i for i in order if judged[i].verdict == one] for one in (LIKELY, UNSURE, ABSENT)}
-    found = {}
+    """Of everyday questions one per kind of answer."""
+    answers = _answers(gallery, _OF_PHOTOS)
+    order = _surest_first(answers)
+    of = {
+        verdict: [i for i in order if answers[i].verdict == verdict]
+        for verdict in (LIKELY, UNSURE, ABSENT)
+    }
+    chosen = {}
     if of[LIKELY]:
-        found["There"] = of[LIKELY][0]
+        chosen["There"] = of[LIKELY][0]
+    many = [i for i in of[LIKELY] if i not in chosen.values() and answers[i].fitting > 1]
+    if many:
+        chosen["Several"] = max(many, key=lambda i: answers[i].fitting)
+    if of[UNSURE]:
+        chosen["Unsure"] = of[UNSURE][0]
     if of[ABSENT]:
         words = {i: len(_OF_PHOTOS[i].split()) for i in of[ABSENT]}
-        found["Not there"] = min(reversed(of[ABSENT]), key=words.get)  # one thing that is missing
-    many = [i for i in of[LIKELY] if i not in found.values() and _fitting(judged[i]) > 1]
-    if many:
-        found["Several"] = max(many, key=lambda i: _fitting(judged[i]))
-    if of[UNSURE]:
-        found["Unsure"] = of[UNSURE][0]
-    if not found:
+        chosen["Not there"] = min(reversed(of[ABSENT]), key=words.get)  # one missing thing
+    if not chosen:
         return [Example("Try", text) for text in _OF_PHOTOS[:3]]
-    return [Example(label, _OF_PHOTOS[i]) for label, i in found.items()]
+    return [Example(label, _OF_PHOTOS[i]) for label, i in chosen.items()]
 
 
-def _surest_first(judged):
-    """The places of judgements with a probability, by how likely the first result fits."""
-    first = [one.wanted if one.fits is None else float(one.fits[0]) for one in judged]
+def _answers(gallery, texts):
+    """An `Answer` per text."""
+    retriever = gallery.retriever("captions")
+    if gallery.reads_words:
+        return retriever.ask(list(texts), _RESULTS)
+    return [retriever.ask(question, _RESULTS) for question in gallery.questions(texts)]
+
+
+def _surest_first(answers):
+    """The places of answers with a probability, by how likely the first result fits."""
+    first = [one.wanted if one.probability is None else one.probability for one in answers]
     return sorted((i for i, one in enumerate(first) if one is not None), key=lambda i: -first[i])
 
 
-def _fitting(judgement):
-    return 0 if judgement.fits is None else leading(judgement.fits)
-
-
-def _is_right(gallery, row, asked, place):
+def _is_right(gallery, row, answer):
+    """Whether the first result of a caption of the gallery is of its class or image."""
     records = gallery.records
     if records is None:
         return True
-    query = {key: value[place : place + 1] for key, value in asked.items()}
-    item = gallery.index("images", gallery.own_similarity).search(query, 1)[1][0, 0]
-    return records.image_labels[item] == records.caption_labels[row]
+    return records.image_labels[answer.ids[0]] == records.caption_labels[row]

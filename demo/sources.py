@@ -2,111 +2,122 @@
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
-import zoo
-from demo.gallery import Gallery
-from demo.stored_captions import labels_of
-from halo_search import collection
+from demo.gallery import SIDES, Gallery
+from halo_search import collection, presets
 from halo_search.errors import InputError
 from halo_search.files import cache_folder
 from halo_search.files.decoding import check_images
 from halo_search.files.folders import counted
-from halo_search.photos import packaged_vectors
+from halo_search.photos import (
+    packaged_captions,
+    packaged_photos,
+    packaged_vectors,
+    photo_credits,
+)
 from halo_search.retriever import Retriever
-from zoo import evaluation
-from zoo.data import batches, datasets, packaged_photos, photo_credits, toy_birds
-from zoo.data.text.prompts import spoken
-from zoo.data.toy.birds import MANIFEST
-from zoo.models.run_folder import RunFolder
-from zoo.models.tower import SIDES, weights_sha256
-from zoo.presets import shown_pictures
+from halo_search.retriever.gallery_model import GalleryModel
 
 PRESET = "photos_pfe"
-_BIRDS = ("cub", "toy_birds", "few_classes")  # loaders of pictures that each show a bird
 
 
 def load(run=PRESET, folder=None, captions=None, data_dir=None, cache=None):
     """A `Gallery` of a model, encoded, or read back from `cache`: of `folder` with `captions`, else
-    of the run's data; a preset of photos, and a model of others, ask the packaged photos."""
-    model = zoo.from_preset(run)
-    if model.reads_caption_vectors:
-        return _of_vectors(run, folder, data_dir)
-    card = zoo.list_presets().get(str(run))
-    if card is None:
-        has_photos = folder is not None or data_dir is not None or RunFolder(run).is_run
-        asks_packaged = not has_photos  # a model of others, which names no data
-    else:
-        asks_packaged = folder is None and card["data"]["loader"] == "pairs"
-    records = _records(run, data_dir) if folder is None and not asks_packaged else None
-    resizing = shown_pictures(model, run)
-    asker = Retriever(model, None, evaluation.probes_of(run), resizing=resizing)
-    towers = {side: asker.tower(side) for side in SIDES}
-    towers["images"].expect("pictures")
-    towers["captions"].expect("texts")
-    more = {}
-    if card is not None and "trained_on" in card:
-        what, *_ = re.split("[:;,] ", card["trained_on"])
-        more["trained_on"] = f"The model was trained on {what}."
-    if asks_packaged:
-        paths, credit = packaged_photos(), photo_credits()
-        names = [f"Photo {number}" for number in range(1, len(paths) + 1)]
-        texts, name = [], f"{len(paths)} photos"
-        more |= {"credits": [credit[path.name] for path in paths]}
-    elif folder is None:
-        paths = [Path(path) for path in records.image_paths]
-        names = _names(records, paths)
-        texts, name = list(records.captions), records.name
-        if evaluation.data_of(run)["loader"] in _BIRDS:
-            more["noun"] = "bird"
-        # Toy Birds are folder/images/class/file; a photo of one's own has fewer folders above it.
-        if any(root.joinpath(MANIFEST).is_file() for root in list(paths[0].parents)[2:3]):
-            more["larger"] = toy_birds.draw_again
-    else:
+    of the run's data; a preset of photos, and a model of others, ask the packaged photos.
+
+    A packaged preset of photos needs neither Keras nor TensorFlow.
+    """
+    model = GalleryModel.of(run)
+    asker = Retriever(model, None, model.probes())
+    if asker.tower("captions").reads == "vectors":
+        from demo import records  # which needs `zoo`, and Keras
+
+        return records.of_vectors(run, folder, data_dir)
+    _expect_pictures_and_texts(asker)
+    found, more = None, {}
+    card = presets.card_of(run)
+    if card is not None:
+        more["model_name"] = str(run)
+    if folder is not None:
         names, paths = _readable(folder)
         texts = [] if captions is None else collection.captions(captions).values
-        name = Path(folder).name
+        shown = {"image_names": names, "image_paths": paths, "captions": texts}
+        shown["name"] = Path(folder).name
+    elif _asks_packaged(run, card, data_dir):
+        shown = _packaged()
+    else:
+        from demo import records
+
+        found, shown = records.of_run(run, data_dir)
     cache = cache_folder("demo") if cache is None else cache
-    identity = {
-        "model": weights_sha256(model),
-        "image_size": towers["images"].image_size,
-        **resizing,
+    images = packaged_vectors(_checksum(model)) if "credits" in shown else None
+    embeddings = _embeddings(asker, shown, cache, images)
+    return Gallery(asker=asker, embeddings=embeddings, records=found, **shown, **more)
+
+
+def by_another(run, gallery, cache=None):
+    """The pictures of a `Gallery` encoded by another model, to compare with: a `Gallery`.
+
+    Raises:
+        InputError: if the model reads vectors, or the gallery has no pictures.
+    """
+    if not gallery.image_paths:
+        raise InputError(f"--compare {run}: {gallery.name} has no pictures to encode")
+    model = GalleryModel.of(run)
+    asker = Retriever(model, None, model.probes())
+    _expect_pictures_and_texts(asker)
+    cache = cache_folder("demo") if cache is None else cache
+    names = "name", "image_names", "image_paths", "captions", "noun", "larger", "credits"
+    shown = {name: getattr(gallery, name) for name in (*names, "descriptions", "records")}
+    return Gallery(
+        asker=asker,
+        embeddings=_embeddings(asker, shown, cache),
+        model_name=Path(run).name,
+        **shown,
+    )
+
+
+def _expect_pictures_and_texts(asker):
+    asker.tower("images").expect("pictures")
+    asker.tower("captions").expect("texts")
+
+
+def _asks_packaged(run, card, data_dir):
+    """Whether a model names no data of its own, or is the preset of photos."""
+    if card is not None:
+        return card["data"]["loader"] == "pairs"
+    from demo import records
+
+    return data_dir is None and not records.is_run(run)
+
+
+def _packaged():
+    """What a Gallery shows of the packaged photos."""
+    paths, credit, texts = packaged_photos(), photo_credits(), packaged_captions()
+    return {
+        "name": f"{len(paths)} photos",
+        "image_names": [f"Photo {number}" for number in range(1, len(paths) + 1)],
+        "image_paths": paths,
+        "captions": [],
+        "credits": [credit[path.name] for path in paths],
+        "descriptions": [texts[path.name][0] for path in paths],
     }
-    images = packaged_vectors(identity["model"]) if asks_packaged else None
+
+
+def _checksum(model):
+    """The hash of all weights, by which stored vectors of the packaged photos are known."""
+    return model.opened.weights_sha256 if model.onnx is None else model.onnx.checksum
+
+
+def _embeddings(asker, shown, cache, images=None):
+    """The embeddings of a gallery's sides, of which `images` may be known."""
+    towers = {side: asker.tower(side) for side in SIDES}
     if images is None:
-        images = _encoded(paths, towers["images"], cache, identity)
-    embeddings = {"images": images}
-    if texts:
-        embeddings["captions"] = _encoded(texts, towers["captions"], cache, identity)
-    return Gallery(name, asker, names, paths, texts, embeddings, records, **more)
-
-
-def _of_vectors(run, folder, data_dir):
-    """The gallery of a run on stored vectors: those of its test split."""
-    if folder is not None:
-        raise InputError(f"{run}: reads vectors, and --photos is of pictures; leave it out")
-    model, split = evaluation.open_run(run, data_dir)
-    records, asker = split.records, Retriever(model, None, evaluation.probes_of(run))
-    if records.caption_vectors is None:
-        raise InputError("the model reads vectors of captions, and this gallery has words")
-    images = batches.image_batches(records, split.source).map(lambda batch: batch["images"])
-    captions = batches.caption_batches(records, None).map(lambda batch: batch["captions"])
-    embeddings = {
-        "images": asker.tower("images").of_arrays(images),
-        "captions": asker.tower("captions").of_arrays(captions),
-    }
-    paths = list(records.image_paths)
-    names = _names(records, [Path(path) for path in paths])
-    labels = labels_of(records.captions, records.caption_ids)
-    return Gallery(records.name, asker, names, paths, labels, embeddings, records)
-
-
-def _names(records, paths):
-    """What a person would call each image: its class, or the name of its file."""
-    if records.class_names is None:
-        return [path.stem.replace("_", " ") for path in paths]
-    return [spoken(records.class_names[label]).capitalize() for label in records.image_labels]
+        images = _encoded(shown["image_paths"], towers["images"], cache)
+    if not shown["captions"]:
+        return {"images": images}
+    return {"images": images, "captions": _encoded(shown["captions"], towers["captions"], cache)}
 
 
 def _readable(folder):
@@ -123,25 +134,11 @@ def _readable(folder):
     return [names[i] for i in good], [Path(paths[i]) for i in good]
 
 
-def _encoded(items, tower, cache, identity):
+def _encoded(items, tower, cache):
     """The embedding of all items, in a folder of the cache, with a progress bar."""
     is_images = tower.side == "images"
+    identity = {"model": tower.model_sha256, "image_size": tower.image_size}
     found = (collection.pictures if is_images else collection.captions)(list(map(str, items)))
     whole = ["parts", identity, tower.side, found.names, found.stamps]
     key = hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
     return collection.encode(found, tower, Path(cache) / key, identity).whole().arrays
-
-
-def _records(run, data_dir):
-    """The split that a run or a preset was evaluated on."""
-    if str(run) not in zoo.list_presets() and not RunFolder(run).is_run:
-        raise InputError(f"{run}: knows no data; name a folder of images with --photos")
-    data = {**evaluation.data_of(run), "skip_bad": True}
-    if data_dir is not None:
-        data["root"] = str(data_dir)
-    try:
-        return datasets.open(data, "test").records
-    except InputError as error:
-        raise InputError(
-            f"{error}; name its folder with --data-dir, or any images with --photos"
-        ) from error

@@ -23,8 +23,8 @@ _READS = {"images": "pictures", "captions": "texts"}
 _LOOKED_FOR = 100  # photos
 _NO_CAPTIONS = "This index holds photos and no captions, so there is nothing for a picture to find."
 _NO_PHOTOS = (
-    "This index holds captions and no photos: choose a picture under “Picture → words” to see "
-    "which of them describe it."
+    "This index holds captions and no photos: press the camera to choose a picture, and see which "
+    "of them describe it."
 )
 _NO_EMBEDDINGS = (
     "There is no map: it needs what each item was encoded to, which an index of “halo search "

@@ -48,7 +48,6 @@ PLACES = {
     "a CLIP text backbone": ("keras_hub", "models", lambda: encoders.clip_text("tiny")),
     "a gallery on the disk": ("lancedb", "large", import_lance),
     "the demo's page": ("gradio", "demo", lambda: demo([])),
-    "the demo's plots": ("plotly", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "models", lambda: read_instance_labels("x.json", [1])),
     "answers for programs": (
         "fastapi",

@@ -1,14 +1,14 @@
 """MkDocs' hooks: pictures of a page's scheme, and a name of the search for screen readers.
 
-Pages name `x.png` alone, which is what the checkout shows; where a picture has a dark twin,
-`x_dark.png` lies beside it (`tools/first_screen.py`).
+Pages name `x.png` (or `.webp`) alone, which is what the checkout shows; where a picture has a dark twin,
+`x_dark.png` lies beside it (`tools/first_screen.py`, `tools/demo_pictures.py`).
 """
 
 import re
 from pathlib import Path
 
 DIALOG = 'data-md-component="search" role="dialog"'
-IMAGE = re.compile(r'(<img [^>]*?src=")([^"#]+?)(\.png)("[^>]*>)')
+IMAGE = re.compile(r'(<img [^>]*?src=")([^"#]+?)(\.(?:png|webp))("[^>]*>)')
 
 
 def on_page_content(html, page, config, files):

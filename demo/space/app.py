@@ -1,4 +1,4 @@
-"""The demo as a Hugging Face Space: the packaged model and the birds that it finds."""
+"""The demo as a Hugging Face Space: the packaged model and its photos."""
 
 import halo_search.cli.main
 

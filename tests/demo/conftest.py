@@ -10,6 +10,7 @@ pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
 import zoo
 from demo import page, sources
 from demo.gallery import Gallery
+from demo.service import Service
 from zoo import evaluation, models
 from zoo.data import captions, cub, toy_birds
 from zoo.models.run_folder import RunFolder
@@ -36,6 +37,12 @@ def run_folder(birds, tmp_path_factory):
 def gaussians(run_folder, tmp_path_factory):
     """The gallery of that run."""
     return sources.load(run_folder, cache=tmp_path_factory.mktemp("demo") / "cache")
+
+
+@pytest.fixture(scope="session")
+def service(gaussians):
+    """The functions over that gallery."""
+    return Service(gaussians)
 
 
 def _untrained(birds, build):
@@ -77,23 +84,19 @@ def photo(birds):
 
 
 @pytest.fixture(scope="session")
-def served(gaussians):
-    """The page of the run's gallery on a free port: `(address, service, private folder)`."""
+def served(gaussians, points):
+    """The page of the run's gallery beside an untrained model of points, on a free port:
+    `(address, page, private folder)`."""
+    points.model_name = "points"
     with tempfile.TemporaryDirectory() as private, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", private)
-        built = page.build(gaussians)
-        address = page.launch(built, wait=False, quiet=True)
-        yield address.rstrip("/"), built.service, private
-        built.close(verbose=False)
+        built = page.build(gaussians, points)
+        address = built.launch(wait=False, quiet=True)
+        yield address.rstrip("/"), built, private
+        built.close()
 
 
 @pytest.fixture(scope="module")
 def http(served):
     with httpx.Client(base_url=served[0], timeout=60) as client:
         yield client
-
-
-@pytest.fixture
-def caption_embedding(gaussians):
-    """The embedding of one caption."""
-    return gaussians.of_words(["a small bird with a red crown and black wings"])

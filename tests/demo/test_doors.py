@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 
-from demo import cards, page, verdict_card
-from demo.map_plot import figure, items_of
+from demo import limits, page
 
-PUBLIC = ("find_images", "find_captions", "describe_gallery", "draw_map")
+PUBLIC = ("find_images", "find_captions", "describe_gallery")
+UPLOADS = ("/own", "/picture")
 OUTSIDE = ("absolute", "gallery", "up", "up from an upload", "relative", "scheme", "model")
 META = {"_type": "gradio.FileData"}
 
@@ -110,14 +110,92 @@ def test_the_uploaded_picture_is_answered(http, uploaded):
     json.dumps(output).index("uncertainty")
 
 
-def test_photos_of_ones_own_are_read_and_leave_nothing_behind(http, served, uploaded):
-    """Gradio's own component left an empty file for each."""
-    (function,) = [i for i, _, inputs in _events(http) if [kind for kind, _ in inputs] == ["file"]]
+def _own(http, photo, key="", name="bird.jpg"):
+    values = {"name": name, "among_own": key}
+    return http.post("/own", params=values, content=photo.read_bytes())
+
+
+def test_own_photos_are_asked_by_their_key_alone(http, served, photo):
+    private = Path(served[2])
+    before = sorted(private.rglob("*"))
+    added = _own(http, photo).json()
+    key = added["key"]
+    assert _own(http, photo, key).json()["item"] == 1  # of one name, and both stay
+    found = http.get("/ask", params={"q": "a red bird", "among_own": key}).json()
+    assert len(found["results"]) == 2
+    address = "/photo/thumbnail/1"
+    assert http.get(address, params={"among_own": key}).headers["content-type"] == "image/jpeg"
+    for wrong in ("guess", key[:-1], "../" + key):
+        answer = http.get("/ask", params={"q": "a red bird", "among_own": wrong})
+        assert (answer.status_code, answer.json()["error"]) == (
+            400,
+            "These photos are deleted. Add them again.",
+        )
+        assert http.get(address, params={"among_own": wrong}).status_code == 404
+    assert http.post("/forget", params={"among_own": key}).status_code == 200
+    assert http.get(address, params={"among_own": key}).status_code == 404
+    assert sorted(private.rglob("*")) == before
+
+
+@pytest.mark.parametrize("path", UPLOADS)
+def test_pictures_that_are_sent_are_bounded(http, served, photo, path):
     before = sorted(Path(served[2]).rglob("*"))
-    success, output = _asked(http, function, [[{"path": uploaded, "meta": META}] * 2])
-    assert success, output
-    assert "2 photos in" in json.dumps(output)
+    answer = http.post(path, content=bytes(limits.MAX_BYTES + 1))
+    assert answer.status_code == 413
+    answer = http.post(path, content=b"no picture")
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "That image cannot be used: not an image."
+    assert http.post(path, content=b"").status_code == 400
     assert sorted(Path(served[2]).rglob("*")) == before
+
+
+def test_a_picture_asks_for_captions(http, service, photo):
+    found = http.post("/picture", content=photo.read_bytes()).json()
+    expected = service.find_captions(photo)
+    assert [one["name"] for one in found["results"]] == [one["name"] for one in expected["results"]]
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/web/../page.py", 404),
+        ("/web/%2e%2e/page.py", 404),
+        ("/web//etc/passwd", 404),
+        ("/web/app.js", 200),
+        ("/photo/large/../../x", 404),
+        ("/photo/large/-1", 404),
+        ("/photo/large/18", 404),
+        ("/photo/large/x", 404),
+        ("/photo/other/1", 404),
+        ("/photo/large/1?among=%2e", 404),
+        ("/ask?q=a+bird&view=none", 400),
+        ("/ask?q=a+bird&other=1", 400),
+        ("/ask?q=", 400),
+        ("/similar?item=x", 400),
+        ("/photos?offset=-1", 400),
+    ],
+)
+def test_what_the_page_cannot_ask_is_refused(http, address, status):
+    answer = http.get(address)
+    assert answer.status_code == status
+    if status == 400:
+        assert answer.json()["error"].endswith(".")
+
+
+def test_the_page_may_fetch_nothing_elsewhere(http):
+    policy = http.get("/").headers["content-security-policy"]
+    assert policy.startswith("default-src 'self'; img-src 'self' data: blob:;")
+
+
+def test_a_defect_of_a_route_stays_in_the_log(http, served, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("/secret/path")
+
+    monkeypatch.setattr(served[1].service.gallery, "questions", fail)
+    answer = http.get("/ask", params={"q": "a bird"})
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert "/secret/path" in caplog.text
 
 
 @pytest.mark.parametrize("said", OUTSIDE)
@@ -222,48 +300,3 @@ def test_another_sites_name_for_this_machine_is_not_answered(http, host):
         assert "access-control-allow-origin" not in answer.headers
     own = urlsplit(str(http.base_url)).port
     assert http.get("/config", headers={"Host": f"localhost:{own}"}).status_code == 200
-
-
-def test_texts_are_escaped(gaussians, monkeypatch):
-    evil = "<img src=x onerror=alert(1)>\"'&"
-    result = {
-        "rank": 1,
-        "item": 0,
-        "name": evil,
-        "similarity": 1.0,
-        "fits": 0.4,
-        "uncertainty": 0.1,
-        "uncertainty_percentile": 10.0,
-        "right": None,
-    }
-    answer = {
-        "verdict": "unsure",
-        "probability": 0.4,
-        "reason": evil,
-        "fitting": 0,
-        "first_k": 3,
-        "uncertainty": 0.1,
-        "uncertainty_percentile": 10.0,
-        "meaning": evil,
-        "results": [result],
-    }
-    text = {"caption": evil, "answer": answer, "asked": evil + "!", "unknown_words": [evil]}
-    monkeypatch.setattr(gaussians, "captions", [evil] * len(gaussians.captions))
-    monkeypatch.setattr(gaussians, "image_names", [evil] * len(gaussians.image_names))
-    pieces = [
-        cards.note(evil),
-        cards.results(gaussians, answer, "images"),
-        cards.results(gaussians, answer, "captions"),
-        verdict_card.answer(gaussians, text, ([evil, evil], [0])),
-        verdict_card.contrast(gaussians, [text]),
-        verdict_card.image_answer(gaussians, answer),
-    ]
-    for piece in pieces:
-        assert "<img src=x" not in piece
-        assert "&lt;img src=x onerror=alert(1)&gt;&quot;&#x27;&amp;" in piece
-    drawn = figure(gaussians, items_of(gaussians))
-    labels = [
-        data[0] for trace in drawn.data if trace.customdata is not None for data in trace.customdata
-    ]
-    assert labels
-    assert all("<" not in label for label in labels)

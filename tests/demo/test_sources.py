@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 import zoo
-from demo import opening, page, sources, verdict_card
+from demo import opening, page, sources
 from demo.__main__ import _private_folder, main
 from demo.service import Service
+from demo.views import Views
 from halo_search.confidence.judge import VERDICTS
 from halo_search.errors import InputError
 from halo_search.photos import packaged_vectors
-from zoo.models import Tower
+from halo_search.towers import Tower
 from zoo.models.run_folder import RunFolder
+
+JPEG = b"\xff\xd8\xff"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,14 +39,15 @@ def test_it_opens_on_the_packaged_photos_and_encodes_none(monkeypatch):
     assert (gallery.name, len(gallery.image_paths)) == ("170 photos", 170)
     service = Service(gallery)
     examples = opening.examples(service)
-    assert [one.label for one in examples[:2]] == ["There", "Not there"]
-    there, absent = (one.caption for one in examples[:2])
-    found = {caption: service.find_images(caption) for caption in (there, absent)}
-    assert found[there]["answer"]["verdict"] == "likely"
-    assert found[absent]["answer"]["verdict"] == "nothing matches"
-    html = verdict_card.answer(gallery, found[there])
-    assert 'href="https://www.flickr.com/photo.gne?id=' in html
-    assert "CC BY" in html
+    labels = [one.label for one in examples]
+    assert labels == [one for one in ("There", "Several", "Unsure", "Not there") if one in labels]
+    assert {"There", "Not there"} <= set(labels)
+    asked = {one.label: service.find_images(one.caption) for one in examples}
+    assert asked["There"]["verdict"] == "likely"
+    assert asked["Not there"]["verdict"] == "nothing matches"
+    credit = asked["There"]["results"][0]["credit"]
+    assert credit["page"].startswith("https://www.flickr.com/photo.gne?id=")
+    assert credit["licence"].startswith("CC BY")
     kept, own = (
         gallery.embeddings["images"],
         gallery.towers["images"].of_files(gallery.image_paths[:4]),
@@ -75,8 +79,8 @@ def test_a_run_on_photos_of_ones_own_beside_it(birds, tmp_path, monkeypatch):
     run.save_model(zoo.from_preset("toy_birds_pfe"))
     gallery = sources.load("runs/photos", cache=tmp_path / "cache")
     assert len(gallery.image_names) == 2
-    assert gallery.noun == "picture"
-    assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
+    assert gallery.noun == "photo"
+    assert gallery.pictures.thumbnail(0).startswith(JPEG)
 
 
 def test_a_folder_of_ones_own(birds, tmp_path, capsys):
@@ -91,9 +95,9 @@ def test_a_folder_of_ones_own(birds, tmp_path, capsys):
     assert gallery.captions == ["a red bird", "a bird with <b>black</b> wings"]
     assert "8 seen, 6 taken, 2 left (1 .txt, 1 cannot be read)" in capsys.readouterr().out
     assert gallery.describe(0) == gallery.image_names[0]
-    assert gallery.thumbnail(0).startswith("data:image/jpeg;base64,")
-    assert gallery.noun == "picture"
-    answer = Service(gallery).find_images("a small bird with a red crown")["answer"]
+    assert gallery.pictures.thumbnail(0).startswith(JPEG)
+    assert gallery.noun == "photo"
+    answer = Service(gallery).find_images("a small bird with a red crown")
     assert answer["verdict"] in VERDICTS
 
 
@@ -113,6 +117,16 @@ def test_what_was_encoded_is_read_back(birds, tmp_path, monkeypatch):
         next(photos.iterdir()).touch()  # a picture that may have changed
         with pytest.raises(RuntimeError, match="encoded again"):
             sources.load("toy_birds_pfe", folder=photos, cache=tmp_path / "cache")
+
+
+def test_another_model_shows_the_same_pictures(gaussians, tmp_path):
+    other = sources.by_another("toy_birds_pfe", gaussians, tmp_path / "cache")
+    assert other.image_paths == gaussians.image_paths
+    mean = gaussians.embeddings["images"]["mean"]
+    np.testing.assert_allclose(other.embeddings["images"]["mean"], mean, atol=1e-5)
+    views = Views([gaussians, other])
+    assert len(views.names) == len(set(views.names)) == 2 * len(gaussians.similarity_names)
+    assert views.service(views.names[-1]).gallery is other
 
 
 def test_what_is_missing_is_said_with_a_way_out(tmp_path):
@@ -143,7 +157,7 @@ def test_a_model_that_names_no_data_is_shown_over_the_packaged_photos(tmp_path, 
 def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkeypatch):
     """And nothing is written into the working folder: it was `data/demo`, wherever one stood."""
     launched = []
-    monkeypatch.setattr(page, "launch", lambda built, *where: launched.append((built, *where)))
+    monkeypatch.setattr(page.Page, "launch", lambda *where: launched.append(where))
     monkeypatch.setenv("GRADIO_TEMP_DIR", "of this test")
     monkeypatch.setenv("HALO_CACHE", str(tmp_path / "cache"))
     (tmp_path / "here").mkdir()

@@ -29,7 +29,7 @@ def test_it_runs(gaussians, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sources, "load", lambda *_: gaussians)
-    monkeypatch.setattr(page, "launch", lambda built, *where: launched.append((built, *where)))
+    monkeypatch.setattr(page.Page, "launch", lambda *where: launched.append(where))
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SPACE / "app.py"), run_name="__main__")
     assert ended.value.code in (0, None)

@@ -9,7 +9,7 @@ import pytest
 
 import halo_search.cli.main
 import zoo
-from demo import chooser, page, stored_index
+from demo import page, pictures, routes, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
 from halo_search.cli.search import main as search
@@ -20,6 +20,7 @@ from halo_search.towers.onnx_model import FACTS
 from processes import python
 
 MODEL = "toy_birds_pfe"
+PLACEHOLDER = pictures._jpeg(pictures._placeholder())
 WORDS = ("a small bird with a red crown", "a bird with black wings", "a blue bird", "a house")
 
 
@@ -53,34 +54,32 @@ def captions(photos, words, towers_once):
 
 HEAVY = ("tensorflow", "keras", "tensorflow_probability", "matplotlib")
 ASKS = """
-import json, sys, urllib.request
+import json, sys, urllib.parse, urllib.request
 import halo_search.cli.main
 from halo_search.cli.main import applications_folder
 
-halo_search.cli.main._runner(lazily=True)  # as `halo demo` begins
 sys.path.insert(0, str(applications_folder()))
-from demo import own_panel, page, stored_index
+from demo import page, stored_index
 
 folder, photo = sys.argv[1:3]
 built = page.build(stored_index.load(folder))
-address = page.launch(built, wait=False, quiet=True).rstrip("/")
+address = built.launch(wait=False, quiet=True).rstrip("/")
 
-def ask(name, *values):
-    place = f"{address}/gradio_api/call/{name}"
-    body = json.dumps({"data": values}).encode()
-    sent = urllib.request.Request(place, body, {"Content-Type": "application/json"})
-    event = json.load(urllib.request.urlopen(sent))["event_id"]
-    said = urllib.request.urlopen(f"{place}/{event}").read().decode()
-    assert "event: complete" in said, said
+def ask(path, body=None):
+    request = urllib.request.Request(f"{address}/{path}", body)
+    return json.load(urllib.request.urlopen(request))
 
-service = built.service
-ask("find_images", "a small bird with a red crown", None, 8, None)
-service.find_all("a bird", 0.1) if service.gallery.retriever("captions").judge.fits else None
-service.pixels(photo)
-ask("draw_map", 5, False, 25, "a bird", 0)
-own_panel.gallery_of(service.gallery, [photo] * 3)[0].retriever("captions").ask("a bird", k=2)
+question = "q=a+small+bird+with+a+red+crown"
+for path in ("about", f"ask?{question}", f"why?{question}", f"words?{question}", "map-items"):
+    ask(path)
+ask(f"map-question?{question}")
+ask("similar?item=1")
+ask(f"ask?{question}&view=" + urllib.parse.quote(ask("about")["views"][1]))
+contents = open(photo, "rb").read()
+key = ask("own?name=a.jpg", contents)["key"]
+ask(f"ask?{question}&among_own={key}")
 print(sorted(set(sys.argv[3].split()) & {name.partition(".")[0] for name in sys.modules}))
-built.close(verbose=False)
+built.close()
 """
 
 
@@ -100,16 +99,11 @@ def test_photos_that_are_gone_have_a_placeholder_and_a_sentence(index, tmp_path,
     (moved / "search.json").write_text(json.dumps(sealed(setup)))
     gallery = stored_index.load(moved)
     assert "name their folder, --photos" in capsys.readouterr().out
-    assert gallery.thumbnail(0).startswith("data:image/svg+xml")
-    assert "<button" not in chooser._thumbnails(gallery)  # none that could be taken
-    built = page.build(gallery)
-    try:
-        assert any(gallery.missing["photos"] in str(one.value) for one in html_of(built))
-    finally:
-        built.close(verbose=False)
+    assert gallery.pictures.thumbnail(0) == PLACEHOLDER
+    assert "name their folder" not in gallery.missing["photos"]
     found = stored_index.load(moved, index.parent / "photos")
     assert "photos" not in found.missing
-    assert found.thumbnail(0).startswith("data:image/jpeg")
+    assert found.pictures.thumbnail(0) != PLACEHOLDER
     with pytest.raises(InputError, match="folder of the index's photos"):
         stored_index.load(moved, tmp_path / "nowhere")
 
@@ -135,37 +129,24 @@ def test_an_index_of_a_stranger_shows_no_other_picture(index, tmp_path, of):
         named = photos
     (made / "search.json").write_text(json.dumps(sealed(setup)))
     gallery = stored_index.load(made, named)
-    assert {gallery.thumbnail(n)[:18] for n in range(len(gallery.image_names))} == {
-        "data:image/svg+xml"
-    }
-
-
-def html_of(built):
-    return [one for one in built.blocks.values() if type(one).__name__ == "HTML"]
+    shown = gallery.pictures
+    assert {shown.thumbnail(n) for n in range(len(shown))} == {PLACEHOLDER}
+    assert shown.large(0) == pictures._jpeg(pictures._placeholder(), quality=92)
+    assert shown.ratio(0) == 1
 
 
 def test_a_side_that_an_index_lacks_is_a_sentence(index, captions, photo):
     gallery = stored_index.load(captions)
     assert (gallery.image_names, gallery.captions) == ([], list(WORDS))
-    built = page.build(gallery)
-    try:
-        assert any(gallery.missing["images"] in str(one.value) for one in html_of(built))
-        for ask in (built.service.find_images, built.service.find_all):
-            with pytest.raises(RefusedError, match="holds captions and no photos"):
-                ask("a bird")
-        assert built.service.describe_gallery()["judged"]["captions"]["calibrated"] is False
-        draw = next(one.fn for one in built.fns.values() if one.api_name == "draw_map")
-        assert len(draw(5, False, 25, "a bird", 0)[0].data) == 4  # two items with their outlines
-    finally:
-        built.close(verbose=False)
-    built = page.build(stored_index.load(index))
-    try:
-        missing = built.service.gallery.missing["captions"]
-        assert any(missing in str(one.value) for one in html_of(built))
-        with pytest.raises(RefusedError, match="holds photos and no captions"):
-            built.service.find_captions(str(photo))
-    finally:
-        built.close(verbose=False)
+    service = Service(gallery)
+    for ask in (service.find_images, service.find_all):
+        with pytest.raises(RefusedError, match="holds captions and no photos"):
+            ask("a bird")
+    assert service.describe_gallery()["judged"]["captions"]["calibrated"] is False
+    assert len(service.map.items["x"]) == len(WORDS)
+    assert routes._about(page.Page(gallery).views)["missing"] == gallery.missing
+    with pytest.raises(RefusedError, match="holds photos and no captions"):
+        Service(stored_index.load(index)).find_captions(str(photo))
 
 
 def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
@@ -173,15 +154,13 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
     retriever.save(tmp_path / "saved")
     gallery = stored_index.load(tmp_path / "saved", photos)
     assert not isinstance(gallery.towers["captions"], OnnxTower)
-    found = Service(gallery).find_images(WORDS[0])["answer"]
-    answer = retriever.ask(WORDS[0], 8)
-    assert [one["name"] for one in found["results"]] == answer.names
+    service = Service(gallery)
+    found, answer = service.find_images(WORDS[0]), retriever.ask(WORDS[0], 8)
+    assert {one["name"] for one in found["results"]} == set(answer.names)
     assert found["verdict"] == answer.verdict
-    built = page.build(gallery)
-    try:
-        assert any(gallery.missing["map"] in str(one.value) for one in html_of(built))
-    finally:
-        built.close(verbose=False)
+    for ask in (lambda: service.map.items, lambda: service.similar(0)):
+        with pytest.raises(RefusedError, match="There is no map"):
+            ask()
 
 
 def test_what_is_no_index_is_one_line(index, words, tmp_path, error_of, monkeypatch):

@@ -94,7 +94,7 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert RunFolder.existing(out).probes_path.is_file()
     # `halo demo RUN --photos DIR` answers, whatever it thinks of so small a run.
     gallery = sources.load(out, folder=photos, cache=tmp_path / "cache")
-    answer = Service(gallery).find_images("a red bird")["answer"]
+    answer = Service(gallery).find_images("a red bird")
     assert answer["verdict"] in VERDICTS
     assert answer["results"]
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
