@@ -29,7 +29,7 @@ from halo_search.files.decoding import SUFFIXES
 from halo_search.files.folders import is_hidden, printable
 from halo_search.files.json_files import parsed
 from halo_search.files.written import KEY, read_sealed, sealed
-from zoo.models import Tower
+from halo_search.towers import Tower, open_tower
 
 _TAR, _TEMPORARY = ".tar", ".tmp-"
 _AT_ONCE = 8  # batches whose files are in memory together
@@ -169,7 +169,7 @@ def _unit(entries, start):
 
 @functools.lru_cache(maxsize=1)  # loaded once per process
 def _tower(model, side, batch_size):
-    return Tower(model, side, batch_size)
+    return open_tower(model, side, batch_size)
 
 
 def _of_files(unit):
