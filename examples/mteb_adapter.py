@@ -1,6 +1,6 @@
 """Evaluates a model by MTEB's own evaluator, on your photos and captions.
 
-    pip install ".[search]" "mteb>=2.26,<3"            # in the checkout; installs torch
+    pip install ".[models]" "mteb>=2.26,<3"            # in the checkout; installs torch
     python examples/mteb_adapter.py photos_pfe flickr8k    # a folder with pairs.csv
 
 MTEB measures abstention (`nauc_…_max`) by the greatest score of a question. So the first score is
@@ -20,6 +20,7 @@ from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
 
+import halo_search
 import zoo
 
 
@@ -45,7 +46,7 @@ class Model:
         """Makes the gallery of a task, and calibrates it."""
         side = "images" if "image" in corpus.column_names else "captions"
         self.ids = list(corpus["id"])
-        self.retriever = zoo.Retriever.build(self.name, items_of(corpus), side=side)
+        self.retriever = halo_search.Retriever.build(self.name, items_of(corpus), side=side)
 
     def search(self, queries, *, top_k, **_):
         """`{query id: {item id: score}}` of the best `top_k` items."""

@@ -35,7 +35,6 @@ EXCEPTIONS = {
     ("docs/howto/large.md", "from halo_search.index.lance"): "tests/search/test_lance.py has it",
     ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
-    ("docs/vectors.md", "model = SentenceTransformer("): "sentence-transformers is not ours",
 }
 # Programs of others, whose flags are not looked at, and why they are on a page.
 OF_OTHERS = {

@@ -6,14 +6,17 @@ import json
 import pathlib
 import re
 import shlex
+import sqlite3
+import sys
+import types
 
 import keras
 import numpy as np
 import pytest
 
+import halo_search
 import packaged
 import zoo
-import zoo.data
 from tools.notebook_pages import page
 from zoo import cli
 from zoo.data import toy_birds
@@ -30,10 +33,10 @@ def photos_once(monkeypatch):
     of_photos, _ = packaged.built()
 
     def build(model, photos):
-        assert (model, list(photos)) == (packaged.PRESET, zoo.data.packaged_photos())
+        assert (model, list(photos)) == (packaged.PRESET, halo_search.packaged_photos())
         return of_photos
 
-    monkeypatch.setattr(zoo.Retriever, "build", build)
+    monkeypatch.setattr(halo_search.Retriever, "build", build)
 
 
 @pytest.mark.usefixtures("one_eagerly")
@@ -131,18 +134,47 @@ def test_a_notebook_is_kept_without_outputs(notebook):
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
 
 
-def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
-    """Its blocks of Python run one after the other, and its commands are commands."""
-    monkeypatch.chdir(tmp_path)
+VECTORS = (ROOT / "docs" / "vectors.md").read_text()
+OF_VECTORS = dict(
+    zip(("arrays", "sentences", "lance", "postgres", "head"), CODE.findall(VECTORS), strict=True)
+)
+
+
+def run_of_vectors(name, **names):
+    """Runs a block of docs/vectors.md, and returns its names."""
+    exec(compile(OF_VECTORS[name], f"docs/vectors.md, {name}", "exec"), names)
+    return names
+
+
+def pairs_of_vectors(count=200):
+    """Float32 `(count, 6)` of images and of captions; row i belongs to row i."""
     rng = np.random.default_rng(0)
-    truth = rng.normal(size=(200, 6))
-    for name in ("images", "captions"):
-        np.save(f"{name}.npy", (2 * truth + rng.normal(size=truth.shape)).astype("float32"))
-    text = (ROOT / "docs" / "vectors.md").read_text()
-    names = {}
-    exec(compile("\n".join(CODE.findall(text)), "docs/vectors.md", "exec"), names)
+    truth = rng.normal(size=(count, 6))
+    return [(2 * truth + rng.normal(size=truth.shape)).astype("float32") for _ in range(2)]
+
+
+def printed_probability(capsys):
+    """The probability that a block prints first in its last line."""
+    return float(capsys.readouterr().out.splitlines()[-1].strip("[]").split()[0])
+
+
+def test_blocks_on_vectors_need_no_models():
+    for name, code in OF_VECTORS.items():
+        assert ("import zoo" in code) == (name == "head")
+
+
+def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
+    """Arrays and a head; its commands are commands."""
+    monkeypatch.chdir(tmp_path)
+    for name, vectors in zip(("images", "captions"), pairs_of_vectors(), strict=True):
+        np.save(f"{name}.npy", vectors)
+    names = run_of_vectors("arrays")
     assert re.search(r"\[0\.\d* ", capsys.readouterr().out)
-    (block,) = re.findall(r"```bash\n(.*?)```", text, re.S)
+    right = names["ids"][:, 0] == np.arange(100)
+    probability = names["index"].probability(names["asked"], names["confidence"])
+    assert abs(probability.mean() - right.mean()) < 0.15
+    run_of_vectors("head")
+    (block,) = re.findall(r"```bash\n(.*?)```", VECTORS, re.S)
     train, *others = block.strip().splitlines()
     flags = shlex.split(train)[3:]
     settings = cli.parse(importlib.import_module("own_vectors").Settings, flags)
@@ -150,6 +182,83 @@ def test_the_page_on_ones_own_vectors_runs(tmp_path, monkeypatch, capsys):
     search = importlib.import_module("halo_search.cli.search").parser()
     for line in others[:2]:
         assert search.parse_args(shlex.split(line)[2:]).command in ("build", "query")
+
+
+def test_vectors_of_sentence_transformers_get_a_probability(monkeypatch, capsys):
+    """The package needs PyTorch: its `encode` is the caption tower of `photos_pfe` here, which is
+    the network that the page names, with a map behind it."""
+    tower = halo_search.open_tower("photos_pfe", "captions")
+
+    class SentenceTransformer:
+        def __init__(self, name):
+            assert name == "all-MiniLM-L6-v2"
+
+        def encode(self, texts):
+            return tower.of_texts(texts)["mean"]
+
+    package = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", package)
+    captions = list(halo_search.packaged_captions().values())
+    run_of_vectors(
+        "sentences",
+        passages=[five[0] for five in captions],
+        known_questions=[five[1] for five in captions],
+        known_passages=[five[0] for five in captions],
+    )
+    probability, text = capsys.readouterr().out.strip().split(" ", 1)
+    assert 0 < float(probability) < 1
+    assert "horse" in text
+
+
+def write_question(images, captions):
+    """The files of a question that wants image 7, and of known questions about the others."""
+    np.save("question.npy", captions[7])
+    np.save("questions.npy", captions[100:])
+    np.save("wanted.npy", images[100:])
+
+
+def test_vectors_of_lancedb_get_a_probability(tmp_path, monkeypatch, capsys):
+    lancedb = pytest.importorskip("lancedb")
+    monkeypatch.chdir(tmp_path)
+    images, captions = pairs_of_vectors()
+    write_question(images, captions)
+    rows = [{"id": 1000 + row, "vector": vector} for row, vector in enumerate(images)]
+    lancedb.connect("my_lancedb").create_table("photos", rows)
+    names = run_of_vectors("lance")
+    _, ids = names["index"].search(captions[7:8], k=5)
+    assert [hit["id"] for hit in names["hits"]] == ids[0].tolist()  # as LanceDB ranks
+    assert 0 < printed_probability(capsys) < 1
+
+
+def test_vectors_of_a_postgresql_table_get_a_probability(tmp_path, monkeypatch, capsys):
+    """The page's queries run on SQLite, which keeps arrays as text and knows no casts."""
+    monkeypatch.chdir(tmp_path)
+    images, captions = pairs_of_vectors()
+    write_question(images, captions)
+    stored = sqlite3.connect(":memory:")
+    stored.execute("CREATE TABLE photos (id INTEGER, embedding TEXT)")
+    stored.execute("CREATE TABLE questions (embedding TEXT, photo INTEGER)")
+    for row, (image, caption) in enumerate(zip(images, captions, strict=True)):
+        stored.execute("INSERT INTO photos VALUES (?, ?)", (1000 + row, str(image.tolist())))
+        if row >= 100:
+            values = str(caption.tolist()), 1000 + row
+            stored.execute("INSERT INTO questions VALUES (?, ?)", values)
+
+    class Database:
+        """A connection of psycopg 3, which returns `real[]` as lists of numbers."""
+
+        def execute(self, query):
+            assert "embedding::real[]" in query
+            rows = stored.execute(query.replace("::real[]", "")).fetchall()
+            read = [[json.loads(v) if isinstance(v, str) else v for v in row] for row in rows]
+            return types.SimpleNamespace(fetchall=lambda: read)
+
+    package = types.SimpleNamespace(connect=lambda _: Database())
+    monkeypatch.setitem(sys.modules, "psycopg", package)
+    names = run_of_vectors("postgres")
+    assert names["questions"].shape == names["wanted"].shape == (100, 6)
+    assert sorted(names["ids"]) == list(range(1000, 1200))
+    assert 0 < printed_probability(capsys) < 1
 
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "dual_encoder.ipynb"

@@ -9,32 +9,32 @@ import keras
 import numpy as np
 import pytest
 
+import halo_search
 import zoo
 
 ROOMS = (
-    "collection",
-    "confidence",
-    "data",
-    "encoders",
-    "evaluation",
-    "files",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "plots",
-    "search",
-    "similarities",
-    "training",
+    "halo_search.collection",
+    "halo_search.confidence",
+    "halo_search.index",
+    "halo_search.retriever",
+    "halo_search.towers",
+    "zoo.data",
+    "zoo.encoders",
+    "zoo.evaluation",
+    "zoo.layers",
+    "zoo.losses",
+    "zoo.metrics",
+    "zoo.models",
+    "zoo.plots",
+    "zoo.similarities",
+    "zoo.training",
 )
 # Their examples need data, files or a model, or build one, which the matrix does.
 NOT_RUN = {
-    "data": {"BertTokenizer", "Captioned", "ClipTokenizer", "Loaded", "Split", "Stream"},
-    "confidence": {"Confidence"},
-    "evaluation": {"Answers", "EncodedSplit"},
-    "files": {"RunFolder"},
-    "plots": {"write_report"},  # tests/plots/test_report.py
-    "training": {
+    "zoo.data": {"BertTokenizer", "Captioned", "ClipTokenizer", "Loaded", "Split", "Stream"},
+    "zoo.evaluation": {"Answers", "EncodedSplit"},
+    "zoo.plots": {"write_report"},  # tests/plots/test_report.py
+    "zoo.training": {
         "BestEpoch",
         "FiniteCheck",
         "HistoryFile",
@@ -45,18 +45,26 @@ NOT_RUN = {
         "Run",
         "Validation",
     },
-    "losses": {"AuxiliaryRanking"},
-    "models": None,
+    "zoo.losses": {"AuxiliaryRanking"},
+    "zoo.models": None,
+    "halo_search.confidence": {"Confidence"},
+}
+# What rooms hand to each other; `Index` and `Retriever` make them, users need not.
+PASSED_ON = {
+    "halo_search.confidence": {"GalleryIdentity", "GalleryMoments", "KnownQueries", "QueryScores"},
+    "halo_search.retriever": {"Judge", "Judgement"},
 }
 
 
 def public(room):
     """`(name, object)` of the classes of a room, and of the functions of `zoo.models`."""
-    module = importlib.import_module(f"zoo.{room}")
+    module = importlib.import_module(room)
+    package = room.partition(".")[0]
     for name in module.__all__:
         thing = getattr(module, name)
-        is_builder = room == "models" and inspect.isfunction(thing)
-        if (inspect.isclass(thing) and thing.__module__.startswith("zoo.")) or is_builder:
+        is_builder = room == "zoo.models" and inspect.isfunction(thing)
+        is_own = inspect.isclass(thing) and thing.__module__.startswith(f"{package}.")
+        if (is_own or is_builder) and name not in PASSED_ON.get(room, ()):
             yield name, thing
 
 
@@ -74,7 +82,7 @@ def examples(thing):
 
 def test_every_public_class_and_builder_has_an_example():
     assert len(THINGS) > 100
-    lacking = [f"zoo.{room}.{name}" for room, name, thing in THINGS if not examples(thing)]
+    lacking = [f"{room}.{name}" for room, name, thing in THINGS if not examples(thing)]
     assert not lacking
 
 
@@ -82,4 +90,5 @@ def test_every_public_class_and_builder_has_an_example():
 def test_an_example_runs(thing, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for code in examples(thing):
-        exec(textwrap.dedent(code), {"zoo": zoo, "keras": keras, "np": np})
+        names = {"halo_search": halo_search, "zoo": zoo, "keras": keras, "np": np}
+        exec(textwrap.dedent(code), names)

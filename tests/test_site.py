@@ -42,7 +42,7 @@ RUN_HERE = {
     "models/dive.md": "(2, 4, 8, 8)",
     "models/daa.md": "semantic_precision",
 }
-ROOMS = "demo|docs|export|recipes|tests|tools|zoo"
+ROOMS = "demo|docs|export|halo_search|recipes|tests|tools|zoo"
 EAGERLY = ("help/troubleshooting.md", "tutorials/photos.md")  # two steps
 
 
@@ -62,9 +62,11 @@ def test_it_builds_strictly(tmp_path):
         zoo.similarities,
         zoo.losses,
         zoo.metrics,
+        halo_search.collection,
         halo_search.confidence,
         halo_search.index,
-        halo_search.collection,
+        halo_search.retriever,
+        halo_search.towers,
     ):
         for name in room.__all__:
             if callable(thing := getattr(room, name)):
@@ -132,12 +134,12 @@ def test_the_page_of_a_paper_says_what_differs():
 
 
 def test_pages_name_things_that_exist():
-    """`zoo.…`, and files of the checkout; the history may name what is gone."""
+    """`halo_search.…`, `zoo.…` and files of the checkout; the history may name what is gone."""
     for page in (*PAGES, ROOT / "README.md"):
         if page == DOCS / "help" / "changelog.md":
             continue
         text = page.read_text()
-        for name in re.findall(r"`(zoo(?:\.\w+)+)", text):
+        for name in re.findall(r"`((?:halo_search|zoo)(?:\.\w+)+)", text):
             pkgutil.resolve_name(name)
         for path in re.findall(rf"`((?:{ROOMS})/[\w/.]+\.\w+)", text):
             assert (ROOT / path).exists(), f"{page.relative_to(ROOT)}: {path}"
