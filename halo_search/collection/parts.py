@@ -25,8 +25,8 @@ class Encoded:
 
     ```python
     mean = np.zeros((2, 8), "float32")
-    halo_search.collection.Encoded(["a.jpg", "b.jpg"], {"mean": mean}, rejected=[("c.jpg", "not an
-    image")])
+    rejected = [("c.jpg", "not an image")]
+    halo_search.collection.Encoded(["a.jpg", "b.jpg"], {"mean": mean}, rejected=rejected)
     ```
     """
 
