@@ -31,7 +31,7 @@ ORDER = {
         ("cli",),
     ),
     "zoo": (
-        ("embeddings", "cli"),
+        ("keras_import", "embeddings", "cli"),
         ("images",),
         ("similarities",),
         ("layers",),

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from halo_search.errors import InputError
@@ -26,21 +25,26 @@ class Weights:
     def __init__(self, folder: Path):
         self.path = folder / WEIGHTS_FILE
 
+    def _opened(self):
+        import h5py  # here: its import starts a process, `uname -p`
+
+        return h5py.File(self.path, "r")
+
     def paths(self) -> list[str]:
         """The paths of all arrays."""
         paths = []
 
         def collect(name, item):
-            if isinstance(item, h5py.Dataset) and name.split("/")[0] != SCALES:
+            if hasattr(item, "dtype") and name.split("/")[0] != SCALES:
                 paths.append(name)
 
-        with h5py.File(self.path, "r") as file:
+        with self._opened() as file:
             file.visititems(collect)
         return paths
 
     def is_int8(self, path: str) -> bool:
         """Whether an array is kept as int8 times steps."""
-        with h5py.File(self.path, "r") as file:
+        with self._opened() as file:
             return file[path].dtype == np.int8
 
     def read(self, places: Mapping[str, str]) -> dict[str, np.ndarray]:
@@ -48,7 +52,7 @@ class Weights:
         or `STEPS` behind it that factor: levels `(rows, columns)` and steps `(columns,)`, or
         `(rows, 1)` of a table of vectors. Raises InputError if the file is damaged."""
         try:
-            with h5py.File(self.path, "r") as file:
+            with self._opened() as file:
                 return {name: _array(file, path) for name, path in places.items()}
         except (OSError, KeyError) as error:
             reason = f"{self.path}: damaged: {error}; install the package again"
