@@ -7,9 +7,22 @@ photos = halo_search.packaged_photos()
 retriever = halo_search.Retriever.build("photos_pfe", photos)
 print(retriever.ask("two people riding horses on the beach"))
 ```
+
+Each name below imports its module at first use, as SciPy's subpackages do: the command's help, and
+processes that only decode pictures, need none of them.
 """
 
+import importlib
 import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from halo_search import collection, confidence, embeddings, index, presets, towers
+    from halo_search.confidence import Confidence, calibrate_on
+    from halo_search.index import Index
+    from halo_search.photos import packaged_captions, packaged_photos
+    from halo_search.retriever import Answer, Retriever
+    from halo_search.towers import Tower, open_model, open_tower
 
 # Packages read these once, when they are first imported. Your own setting wins.
 for _variable, _value in {
@@ -22,13 +35,6 @@ for _variable, _value in {
     os.environ.setdefault(_variable, _value)
 
 __version__ = "0.3.0.dev0"
-
-from halo_search import collection, confidence, embeddings, index, presets, towers  # noqa: E402
-from halo_search.confidence import Confidence, calibrate_on  # noqa: E402
-from halo_search.index import Index  # noqa: E402
-from halo_search.photos import packaged_captions, packaged_photos  # noqa: E402
-from halo_search.retriever import Answer, Retriever  # noqa: E402
-from halo_search.towers import Tower, open_model, open_tower  # noqa: E402
 
 __all__ = [
     "Answer",
@@ -49,3 +55,28 @@ __all__ = [
     "presets",
     "towers",
 ]
+
+_MODULES = {  # of what is no subpackage
+    "Answer": "halo_search.retriever",
+    "Confidence": "halo_search.confidence",
+    "Index": "halo_search.index",
+    "Retriever": "halo_search.retriever",
+    "Tower": "halo_search.towers",
+    "calibrate_on": "halo_search.confidence",
+    "open_model": "halo_search.towers",
+    "open_tower": "halo_search.towers",
+    "packaged_captions": "halo_search.photos",
+    "packaged_photos": "halo_search.photos",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"halo_search.{name}")
+    raise AttributeError(f"module 'halo_search' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -102,7 +102,7 @@ class _Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-Wignore", "-c", code],
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "HALO_LAZY": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
             )
 
     def ask(self, contents):
