@@ -20,8 +20,8 @@ class DAASettings(OnPictures):
     crop: ClassVar[RandomCrop] = RandomCrop(area=(0.08, 1.0))
 
     daa_weight: float = setting(
-        1000.0,
-        "weight of semantic precision (DAA); 0: the base model",
+        2000.0,
+        "weight of semantic precision (DAA), twice the code's; 0: the base model",
         source="DAA, released code",
         toy=300.0,
     )
@@ -65,6 +65,12 @@ class DAASettings(OnPictures):
     )
     uniformity_weight: float = setting(
         0.0, "weight of the uniformity loss", source="PCME, appendix C.2", toy=30.0
+    )
+    pair_weight: float = setting(
+        2.0,
+        "weight of a pair in the matching loss: 2 as released (once per direction), 1 as printed",
+        source="DAA, released code",
+        toy=1.0,
     )
     learning_rate: float = setting(
         1.5e-4,
@@ -127,6 +133,7 @@ def build(settings, train):
         shift=settings.shift,
         kl_weight=settings.kl_weight,
         uniformity_weight=settings.uniformity_weight,
+        pair_weight=settings.pair_weight,
         seed=settings.seed,
         log_variance_bias=settings.log_variance_bias,
     )

@@ -130,6 +130,12 @@ class Settings(OnCub):
     uniformity_weight: float = setting(
         10.0, "weight of the uniformity loss", source="PCME, appendix C.2", toy=30.0
     )
+    pair_weight: float = setting(
+        2.0,
+        "weight of a pair in the matching loss: 2 as released (once per direction), 1 as printed",
+        source="PCME, released code",
+        toy=1.0,
+    )
     learning_rate: float = setting(
         1e-4,
         "peak learning rate, with cosine decay in each phase",
@@ -227,6 +233,7 @@ def build(settings, train):
         covariance=None if settings.mean_only else settings.covariance,
         **settings.named("dim", "sentence_dim", "variance_gru", "num_samples", "method", "scale"),
         **settings.named("shift", "kl_weight", "uniformity_weight", "seed", "mean_attention"),
+        pair_weight=settings.pair_weight,
         **settings.named("variance_attention", "squash_variance", "unit_mean"),
         log_variance_bias=settings.log_variance_bias,
     )

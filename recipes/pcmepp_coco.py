@@ -99,6 +99,7 @@ def build(settings, train):
         kl_weight=settings.kl_weight,
         kl_reduction=settings.kl_reduction,
         reduction=settings.pair_reduction,
+        pair_weight=settings.pair_weight,
         log_variance_bias=settings.log_variance_bias,
         **towers,
     )
@@ -210,7 +211,7 @@ def means_alone(settings, model):
         return models.DualEncoder(*towers, model.similarity, sum_of_hinges, tokenizer=words), []
     if isinstance(model.loss, losses.MatchingCrossentropy):
         distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
-        loss = losses.MatchingCrossentropy()
+        loss = losses.MatchingCrossentropy(pair_weight=settings.pair_weight)
         means = models.DualEncoder(*towers, distance, loss, tokenizer=model.tokenizer)
         return means, [part for tower in towers for part in tower.get_layer("head").variance_parts]
     return model, []

@@ -58,9 +58,15 @@ class Settings(training.RetrievalSettings):
     )
     kl_weight: float | None = setting(
         None,
-        "weight of the VIB loss (beta); 0: none; default: 5e-4 for pcme, else 1e-4",
+        "weight of the VIB loss (beta); 0: none; default: 1e-3 for pcme, else 1e-4",
         source="PCME++, table B.1; PCME++, released code",
         toy=1e-4,
+    )
+    pair_weight: float = setting(
+        2.0,
+        "weight of a pair in the matching loss: 2 as released (once per direction), 1 as printed",
+        source="PCME++, released code",
+        toy=1.0,
     )
     pair_reduction: Literal["mean", "sum"] | None = setting(
         None,
@@ -205,13 +211,12 @@ class Settings(training.RetrievalSettings):
         check_weights(self, "weights", self.network)
         is_new = self.method in ("pcmepp", "mean_only")  # baselines and table 4 go without
         alpha = 0.1 if self.data_dir else 0.02
-        # criterions/pcme.py has 1e-3 of VIB beside twice the sum; here each pair counts once.
         is_pcme = self.method == "pcme"
         for name, value in (
             ("pseudo_positive_weight", alpha if is_new else 0),
             ("mixed_share", 0.25 if is_new else 0),
             ("averaged_epochs", self.last_epochs if is_new else 0),
-            ("kl_weight", 5e-4 if is_pcme else 1e-4),
+            ("kl_weight", 1e-3 if is_pcme else 1e-4),
             ("pair_reduction", "sum" if is_pcme else "mean"),
         ):
             if getattr(self, name) is None:

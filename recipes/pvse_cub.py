@@ -117,11 +117,12 @@ def build(settings, train):
 
 
 def fit(settings, run):
-    """Warm-up with a frozen backbone, then everything."""
+    """Warm-up with a frozen CNN and frozen word vectors, then everything."""
     rate = training.cosine_decay(settings.learning_rate)
     backbone = run.model.image_encoder.get_layer("backbone")
+    words = run.model.caption_encoder.get_layer("backbone").get_layer("words")
     phases = [
-        training.Phase("warm_up", settings.warm_up_epochs, rate=rate, frozen=[backbone]),
+        training.Phase("warm_up", settings.warm_up_epochs, rate=rate, frozen=[backbone, words]),
         training.Phase("fine_tuning", settings.fine_tuning_epochs, rate=rate),
     ]
 

@@ -68,7 +68,7 @@ SWEEPS = {
             daa_coco.main,
             {
                 "PCME-BERT": ["--daa-weight=0"],
-                "PCME-BERT + Smooth-AP": ["--daa-weight=0", "--smooth-ap-weight=1000"],
+                "PCME-BERT + Smooth-AP": ["--daa-weight=0", "--smooth-ap-weight=2000"],
                 "PCME-BERT + DAA": [],
             },
         ),

@@ -19,11 +19,16 @@ def float64(*arrays):
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize("weight", [0.0, 0.3])
-def test_matching_crossentropy(problem, weight, reduction):
-    value = losses.MatchingCrossentropy(weight, reduction)(*problem)
+@pytest.mark.parametrize(("weight", "pair_weight"), [(0.0, 1.0), (0.3, 1.0), (0.3, 2.0)])
+def test_matching_crossentropy(problem, weight, pair_weight, reduction):
+    value = losses.MatchingCrossentropy(weight, reduction, pair_weight)(*problem)
     expected = loops.matching_crossentropy(*float64(*problem), weight, reduction)
-    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    np.testing.assert_allclose(value, pair_weight * expected, rtol=1e-5)
+
+
+def test_a_pair_must_weigh_something():
+    with pytest.raises(ValueError, match="`pair_weight` must be above 0; received 0"):
+        losses.MatchingCrossentropy(pair_weight=0)
 
 
 def test_pseudo_positives_are_what_looks_at_least_as_similar_as_the_match(problem):

@@ -20,7 +20,7 @@ def test_pcme(golden, setting):
     arrays = golden("pcme_mc_soft_contrastive")
     read = {k.removeprefix(f"{setting}_"): v for k, v in arrays.items() if k.startswith(setting)}
     matches = np.eye(len(arrays["image_samples"]), dtype="float32")
-    matching = losses.MatchingCrossentropy(reduction="sum")
+    matching = losses.MatchingCrossentropy(reduction="sum", pair_weight=2)
     kl = losses.KLRegularizer(reduction="sum")
 
     def gaussian(samples, log_sigma):
@@ -28,7 +28,7 @@ def test_pcme(golden, setting):
 
     def total(images, captions, image_log_sigma, caption_log_sigma, a, b):
         logits = sampled_logit(images, captions, 2 * a, 2 * b)
-        value = 2 * matching(matches, logits)
+        value = matching(matches, logits)
         value += read["vib_beta"] * kl(
             gaussian(images, image_log_sigma), gaussian(captions, caption_log_sigma)
         )
@@ -72,13 +72,14 @@ CASES = [
 
 @pytest.mark.parametrize(("label", "part"), CASES)
 def test_pcmepp(golden, label, part):
-    """Released total = 2 · ours, with the paper's α = 0.1, + β · VIB, averaged over items and
-    dimensions; `wdist` puts the squared Wasserstein distance in the place of CSD. The losses are
-    those that `zoo.models.pcmepp` brings, so that its defaults are what is compared."""
+    """Released total = ours with `pair_weight=2`, the paper's α = 0.1 and β, VIB averaged over
+    items and dimensions; `wdist` puts the squared Wasserstein distance in the place of CSD. The
+    losses are those of `zoo.models.pcmepp`, so that its defaults are what is compared."""
     arrays = golden("pcmepp_closed_form_loss")
-    model = zoo.models.pcmepp("tiny", vocabulary_size=4, dim=16, image_size=16)
+    model = zoo.models.pcmepp("tiny", vocabulary_size=4, dim=16, image_size=16, pair_weight=2)
     (kl,) = model.auxiliaries
-    matching = model.loss if part in ("pp", "full") else losses.MatchingCrossentropy()
+    alone = losses.MatchingCrossentropy(pair_weight=2)
+    matching = model.loss if part in ("pp", "full") else alone
 
     def total(image_mean, caption_mean, image_log, caption_log, a, b):
         images = {"mean": image_mean, "log_variance": image_log}
@@ -87,7 +88,7 @@ def test_pcmepp(golden, label, part):
             distance = similarities.wasserstein_2(images, captions, squared=True)
         else:
             distance = similarities.closed_form_sampled_distance(images, captions)
-        value = 2 * matching(arrays[f"label_{label}"], b - a * distance)
+        value = matching(arrays[f"label_{label}"], b - a * distance)
         return value + (kl.weight * kl(images, captions) if part in ("vib", "full") else 0.0)
 
     names = ["image_mean", "caption_mean", "image_logvar", "caption_logvar"]

@@ -173,13 +173,13 @@ def test_vse_infinity_mines_hardest_negatives_once_everything_trains(flags, mine
 
 
 def test_pcme_as_a_baseline_weighs_its_terms_as_released():
-    """criterions/pcme.py: 2 · sum over pairs + 1e-3 · VIB; half of both, as a pair counts once."""
+    """criterions/pcme.py: 2 · sum over pairs + 1e-3 · VIB."""
     real = ["--data-dir=coco", "--weights=none"]
     pcme, other = (
         cli.parse(pcmepp_coco.Settings, [*real, *more]) for more in (["--method=pcme"], [])
     )
-    assert (pcme.kl_weight, pcme.pair_reduction) == (5e-4, "sum")
-    assert (other.kl_weight, other.pair_reduction) == (1e-4, "mean")
+    assert (pcme.kl_weight, pcme.pair_reduction, pcme.pair_weight) == (1e-3, "sum", 2)
+    assert (other.kl_weight, other.pair_reduction, other.pair_weight) == (1e-4, "mean", 2)
     settings, (train, _) = load(
         pcmepp_coco, "--method=pcme", "--pair-reduction=sum", "--kl-reduction=mean_per_dimension"
     )

@@ -1,6 +1,7 @@
 """The table of all settings is what the recipes say, and they say what the papers print."""
 
 import ast
+import csv
 import re
 from pathlib import Path
 
@@ -22,13 +23,13 @@ NO_RECIPE = {
 PCME = """
 num_samples=7 cutout=0.2 word_dropping=0.1 mean_attention=True variance_attention=True
 squash_variance=False unit_mean=True covariance=ellipsoidal
-word_deleting=0.1 clip_norm=2.0 min_count=4
+word_deleting=0.1 clip_norm=2.0 min_count=4 pair_weight=2
 """
 # PCME++, table B.1, first column, and section 3.1
 PCMEPP = """
 dim=1024 epochs=25 batch_size=128 learning_rate=0.0005 schedule=steps layer_decay=0.7
 image_rate=0.01 caption_rate=0.1 beta_2=0.999 epsilon=1e-08 weight_decay=0.0001
-kl_reduction=mean_per_dimension scale=5.0 shift=5.0 frozen_epochs=2 warm_up_epochs=1
+pair_weight=2 kl_reduction=mean_per_dimension scale=5.0 shift=5.0 frozen_epochs=2 warm_up_epochs=1
 last_epochs=10 variance_blocks=1 pooling=generalized
 """
 # Pishdad et al., section 4.2
@@ -44,6 +45,7 @@ own_diversity=0.01 discrepancy_weight=0.01 batch_size=200 captions_per_image=Non
 # DAA, section 5.2
 DAA = """
 learning_rate=0.00015 num_samples=5 cutout=0.2 word_dropping=0.1 warm_up_epochs=3
+daa_weight=2000 pair_weight=2
 """
 TABLE = [
     (
@@ -76,7 +78,7 @@ TABLE = [
     # section 3.1: 8 samples; criterions/pcme.py: 2 · (sum of pairs + 5e-4 · VIB)
     (
         "pcmepp_coco --data-dir=data --weights=none --method=pcme",
-        PCMEPP + "num_samples=8 pseudo_positive_weight=0 mixed_share=0 kl_weight=0.0005 "
+        PCMEPP + "num_samples=8 pseudo_positive_weight=0 mixed_share=0 kl_weight=0.001 "
         "pair_reduction=sum",
     ),
     (
@@ -158,6 +160,61 @@ def test_every_builder_is_on_the_page():
     rows = re.findall(r"^\| [^|]+ \| (`[^|]+`) \| `\w+\.py`", page, re.M)
     builders = {name for name in zoo.models.__all__ if name.islower()} - NO_BUILDERS - NO_RECIPE
     assert set(re.findall(r"\w+", " ".join(rows))) == builders
+
+
+MODELS = ROOT / "docs" / "models"
+DIFFERS = "differs: "
+PAGES = ("pcme", "pcmepp", "dive", "gaussian_vse", "daa")
+ASPECTS = ["optimizer", "schedule", "warm-up", "weight decay", "clipping", "augmentation"]
+ASPECTS += ["freezing", "batch", "epochs", "initialisation", "evaluation", "model selection"]
+
+
+def rows_of_csv(name):
+    with (MODELS / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def parts_that_differ(recipes):
+    """What settings.csv declares as different for the commands of these recipes."""
+    titles = {
+        title for title, command in paper_settings.SYSTEMS.items() if command.split()[0] in recipes
+    }
+    assert titles
+    return {
+        row["setting"].removeprefix(DIFFERS).lower()
+        for row in rows_of_csv("settings.csv")
+        if row["setting"].startswith(DIFFERS)
+        and (row["commands"] == "all" or titles & set(row["commands"].split(" · ")))
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_difference_that_a_page_names_has_its_row(page):
+    text = (MODELS / f"{page}.md").read_text()
+    (section,) = re.findall(r"## What differs from the paper\n\n(.*?)\n\n", text, re.S)
+    known = parts_that_differ(re.findall(r"recipes/(\w+)\.py", text))
+    items = re.split(r"\n(?=- )", section)
+    assert len(items) > 5
+    for item in items:
+        named = re.findall(r"\*\*(.+?)\*\*", item)
+        assert named, item
+        assert {part.lower() for part in named} <= known, item
+
+
+def test_the_training_of_every_recipe_is_compared_in_twelve_rows():
+    """ "declared" names rows of settings.csv, so that no difference is only told here."""
+    by_recipe = {}
+    for row in rows_of_csv("training.csv"):
+        by_recipe.setdefault(row["recipe"], []).append(row)
+    assert len(by_recipe) == 8
+    for recipe, rows in by_recipe.items():
+        assert [row["what"] for row in rows] == ASPECTS, recipe
+        known = parts_that_differ(re.findall(r"\w+", recipe.partition(": ")[2]))
+        for row in rows:
+            for verdict in row["verdict"].split("; "):
+                name, _, parts = verdict.partition(": ")
+                assert name in ("equal", "mended") or (name, bool(parts)) == ("declared", True), row
+                assert {part.lower() for part in parts.split(", ") if part} <= known, row
 
 
 # How a source names a paper, and the number of its text.

@@ -152,7 +152,8 @@ class SetPrediction(Layer):
 
     ```python
     features = np.ones((2, 5, 8), "float32")  # (batch, positions, channels)
-    zoo.layers.SetPrediction(num_slots=3)(features, features.mean(axis=1))  # (2, 3, 8)
+    sets = zoo.layers.SetPrediction(num_slots=3)(features, features.mean(axis=1))
+    sets["elements"]  # (2, 3, 8)
     ```
 
     Args:

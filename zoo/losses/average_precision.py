@@ -102,8 +102,8 @@ class SemanticPrecision(MatrixLoss):
     Reference: DAA (Li et al., NeurIPS 2022) equations 4 to 12. The paper prints neither the weight
         of the term nor τ.
     Released code differs: it adds the directions, where this is their mean. So a released weight w
-        is 2 · w here: SGRAF's 10 (Flickr30K) and 25 (COCO) are 20 and 50. Beside PCME's loss, which
-        it counts twice too, 1000 stays 1000 · a missing transpose ranks the wrong items unless the
+        is 2 · w here: SGRAF's 10 (Flickr30K) and 25 (COCO) are 20 and 50, PCME's 1000 is 2000
+        beside pairs that count twice as well · a missing transpose ranks the wrong items unless the
         matrix is symmetric · the PCME variant never reads the captions.
     """
 

@@ -160,8 +160,7 @@ class KLRegularizer(Auxiliary):
     Reference: PCME (Chun et al., CVPR 2021) section 3.2; PCME++ (Chun, ICLR 2024) section 2.2 and
         figure A.1; deep VIB (Alemi et al., ICLR 2017).
     Released code differs: the totals of PCME and PCME++ count the matching loss twice and this
-        term once, so beside our loss, which counts every pair once, the released strength is half
-        the printed β.
+        term once, so β is half as strong as printed (`MatchingCrossentropy(pair_weight=2)`).
     """
 
     def __init__(

@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from zoo.embeddings import Tensor
-from zoo.losses.base import MatrixLoss, choice, mean_over
+from zoo.losses.base import MatrixLoss, choice, mean_over, positive
 
 
 @keras.saving.register_keras_serializable(package="halo")
 class MatchingCrossentropy(MatrixLoss):
-    """Binary cross-entropy of the match probability of every pair, each pair once.
+    """Binary cross-entropy of the match probability of every pair.
 
     ```python
     logits = np.array([[4.0, 0.0], [1.0, 3.0]], "float32")
@@ -24,19 +24,25 @@ class MatchingCrossentropy(MatrixLoss):
             cross-entropy with the pseudo-positives of every image as matches and `columns` with
             those of every caption, see `with_pseudo_positives`. 0 leaves them out.
         reduction: `"mean"` (PCME++) or `"sum"` (PCME) over all pairs, of every part.
+        pair_weight: weight of each pair, in every part. 1 counts a pair once, as the papers print
+            it; 2 counts it once per direction, as the released codes do.
 
     Raises:
-        ValueError: if `reduction` is another, or the weight is negative.
+        ValueError: if `reduction` is another, a weight is negative, or `pair_weight` is 0.
     Relations: on `zoo.similarities.MatchProbability` with `"sum"` it is PCME's soft contrastive
         loss, on `zoo.similarities.ClosedFormSampledDistance` PCME++'s matching loss.
     Reference: PCME (Chun et al., CVPR 2021) equation 4; PCME++ (Chun, ICLR 2024) equations 2, 3.
-    Released code differs: both count every pair twice, once a direction. PCME++'s total, 2 · match
-        + α · (rows + columns) + β · VIB, is twice this loss plus β · VIB, so that its regularisers
-        are half as strong as figure A.1 prints them.
+    Released code differs: PCME and PCME++ count every pair once per direction (`pair_weight=2`).
+        PCME++'s total is 2 · match + α · (rows + columns) + β · VIB, so beside the match α is as
+        strong as printed, and only β half as strong.
     """
 
     def __init__(
-        self, pseudo_positive_weight: float = 0.0, reduction: str = "mean", name: str | None = None
+        self,
+        pseudo_positive_weight: float = 0.0,
+        reduction: str = "mean",
+        pair_weight: float = 1.0,
+        name: str | None = None,
     ):
         super().__init__(name=name)
         if not pseudo_positive_weight >= 0:
@@ -45,6 +51,7 @@ class MatchingCrossentropy(MatrixLoss):
             )
         self.pseudo_positive_weight = float(pseudo_positive_weight)
         self.reduction = choice("reduction", reduction, ("mean", "sum"))
+        self.pair_weight = positive("pair_weight", pair_weight)
 
     def call(self, matches: Tensor, logits: Tensor) -> Tensor:
         loss = self._crossentropy(matches, logits)
@@ -54,7 +61,7 @@ class MatchingCrossentropy(MatrixLoss):
             pseudo = self._crossentropy(rows, logits)
             pseudo += self._crossentropy(ops.transpose(columns), logits)
             loss += 0.5 * self.pseudo_positive_weight * pseudo
-        return loss
+        return self.pair_weight * loss
 
     def _crossentropy(self, matches, logits):
         pairs = ops.binary_crossentropy(matches, logits, from_logits=True)

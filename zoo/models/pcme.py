@@ -28,6 +28,7 @@ def pcme(
     shift: float = 10.0,
     kl_weight: float = 1e-3,
     uniformity_weight: float = 10.0,
+    pair_weight: float = 1.0,
     seed: int = 0,
     sentence_dim: int | None = None,
     variance_gru: bool | None = None,
@@ -52,6 +53,7 @@ def pcme(
         num_samples, method, scale, shift, seed: of `zoo.similarities.MatchProbability`.
         kl_weight: weight of KL(N(μ, σ²) ‖ N(0, I)).
         uniformity_weight: weight of the uniformity of the samples; 0 leaves it out.
+        pair_weight: of `zoo.losses.MatchingCrossentropy`; 2 is the released strength.
         sentence_dim: width of the GRU over words, `dim` if None as in the paper; in a plane two
             numbers cannot carry a sentence.
         variance_gru: whether the log variance of a caption has a second GRU, see
@@ -68,10 +70,10 @@ def pcme(
         ValueError: if neither `tokenizer` nor `vocabulary_size` is given.
     Reference: Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021.
     Released code differs: its sigmoid is sigmoid(2x), so its a and b are half of these; the loss
-        counts every pair twice; the KL takes the mean of the samples for μ; uniformity is taken
-        on 128 rows drawn with replacement; a sentence's state is both directions of the GRU at
-        the last word (`at_last_word`), and samples take the head's sum for log σ
-        (`log_deviation`).
+        counts every pair twice (`pair_weight=2`); the KL takes the mean of the samples for μ;
+        uniformity is taken on 128 rows drawn with replacement; a sentence's state is both
+        directions of the GRU at the last word (`at_last_word`), and samples take the head's sum
+        for log σ (`log_deviation`).
     """
     own, head = parted(options)
     image_backbone, caption_backbone = backbones(
@@ -90,7 +92,7 @@ def pcme(
             if is_gaussian
             else similarities.EuclideanDistance(scale, shift)
         ),
-        loss=losses.MatchingCrossentropy(reduction="sum"),
+        loss=losses.MatchingCrossentropy(reduction="sum", pair_weight=pair_weight),
         auxiliaries=_regularisers(kl_weight, uniformity_weight, num_samples, seed, is_gaussian),
         tokenizer=tokenizer,
         uncertainty_measure="geometric_mean" if is_gaussian else None,

@@ -116,6 +116,7 @@ def pcmepp(
     kl_weight: float = 1e-4,
     kl_reduction: str = "mean_per_dimension",
     reduction: str = "mean",
+    pair_weight: float = 1.0,
     seed: int = 0,
     **towers: Any,
 ) -> DualEncoder:
@@ -149,15 +150,16 @@ def pcmepp(
             over items and dimensions. `"mean"` sums over dim, as a KL is written: beside a matching
             loss that is a mean over N · N pairs it keeps the Σσ² of an item above β N dim / (2 a),
             about 1.3 with the paper's settings.
-        reduction: of the matching loss, as in `MatchingCrossentropy`. The released code of the
-            baseline `"match_probability"` sums (beside 1e-3 of VIB, or 5e-4 as pairs count once).
+        reduction, pair_weight: of `zoo.losses.MatchingCrossentropy`. The released code has
+            `pair_weight=2`, and for the baseline `"match_probability"` a sum beside 1e-3 of VIB.
         seed: of all sampling.
 
     Raises:
         ValueError: if the distance is unknown, or there is nothing to make a caption encoder of.
     Reference: Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024.
-    Released code differs: it counts the matching loss twice, so its VIB is half as strong as in
-        figure A.1; log σ² starts at 0, logits near −10⁴ at D = 1024 (see `PooledGaussianHead`).
+    Released code differs: it counts each pair twice (`pair_weight=2`), so its VIB is half as
+        strong as in figure A.1; log σ² starts at 0, logits near −10⁴ at D = 1024 (see
+        `PooledGaussianHead`).
     """
     similarity = _similarity(distance, scale, shift, num_samples, seed)
     is_gaussian = POINT not in similarity.embeddings
@@ -169,7 +171,7 @@ def pcmepp(
     return DualEncoder(
         *pooled_encoders(image_backbone, tokenizer, dim, seed=seed, **towers),
         similarity=similarity,
-        loss=losses.MatchingCrossentropy(pseudo_positive_weight, reduction),
+        loss=losses.MatchingCrossentropy(pseudo_positive_weight, reduction, pair_weight),
         auxiliaries=bottleneck,
         tokenizer=tokenizer,
         uncertainty_measure="total_variance" if is_gaussian else None,

@@ -191,7 +191,8 @@ class MatchProbability(SampledSimilarity):
 
     Args:
         scale, shift: initial values of the learned a > 0, see `Bounded` on how it stays so, and b.
-            The defaults are the paper's for CUB; for COCO it has 30.
+            The defaults are twice the 5 that the paper prints for CUB, since its code computes
+            sigmoid(2x); for COCO, where 15 is printed, take 30.
         num_samples: J, draws per item.
         seed: int; of the training noise and of the tables.
         method: `"sampled"`, or `"moment_matched"`, which replaces the samples by a nine-point
@@ -220,7 +221,7 @@ class MatchProbability(SampledSimilarity):
 
     @classmethod
     def for_ranking(cls, trained=None):
-        """PCME's a = b = 10, or those of a layer trained on the same, unsquared distance."""
+        """a = b = 10, the defaults, or those of a layer trained on the same, unsquared distance."""
         if isinstance(trained, (EuclideanDistance, SetMatchProbability)):
             return cls(float(trained.scale), float(trained.shift))
         return cls()
