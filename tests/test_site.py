@@ -22,6 +22,7 @@ CODE = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 ELSEWHERE = {
     "confidence.md": "tests/test_documentation.py",
     "start/quickstart.md": "tests/test_documentation.py",
+    "start/first_hour.md": "tests/test_first_hour.py",
     "tutorials/dont_know.md": "tests/test_documentation.py",
     "questions.md": "tests/test_documentation.py",
     "extending.md": "tests/test_documentation.py",
