@@ -76,7 +76,7 @@ class PolysemousEmbedding(Layer):
     Call arguments: features, a map `(batch, height, width, channels)` or a sequence `(batch,
         positions, channels)`; pooled, the global feature `(batch, dim)`; mask, of sequences, and
         return_attention as of `LocalAttention`.
-    Output: `(batch, num_embeddings, dim)`, not yet L2-normalised. With `return_attention` a dict:
+    Output: `(batch, num_embeddings, dim)` float32, not yet L2-normalised. With `return_attention` a dict:
         these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
         shape, and `"attention"`, float32 `(batch, num_embeddings, positions)`.
     Relations: with one embedding and L2 normalisation it is the mean of PCME (`GaussianHead`).
@@ -92,9 +92,11 @@ class PolysemousEmbedding(Layer):
         self.dim = dim
         policy = self.dtype_policy
         self.attention = LocalAttention(num_embeddings, hidden_dim, dtype=policy, name="attention")
-        self.branch = keras.layers.Dense(dim, activation="sigmoid", dtype=policy, name="branch")
+        self.branch = keras.layers.Dense(dim, dtype=policy, name="branch")
+        # In float32 under every policy: sigmoid(branch) is 0.5 and a little, of which half
+        # precision would keep nothing, and the norm magnifies just that.
         self.normalize = keras.layers.LayerNormalization(
-            epsilon=1e-5, dtype=policy, name="normalize"
+            epsilon=1e-5, dtype="float32", name="normalize"
         )
 
     def build(self, features_shape, pooled_shape):
@@ -117,8 +119,8 @@ class PolysemousEmbedding(Layer):
         if len(features.shape) == 4:
             features = ops.reshape(features, (ops.shape(features)[0], -1, features.shape[-1]))
         attended, attention = self.attention(features, mask=mask, return_attention=True)
-        slots = self.branch(attended)
-        elements = self.normalize(ops.expand_dims(pooled, 1) + slots)
+        slots = ops.sigmoid(ops.cast(self.branch(attended), "float32"))
+        elements = self.normalize(ops.cast(ops.expand_dims(pooled, 1), "float32") + slots)
         if return_attention:
             return {"elements": elements, "slots": slots, "attention": attention}
         return elements
