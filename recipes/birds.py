@@ -115,7 +115,7 @@ def main(argv=None):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
+        train_phases(settings, run)
     return training.finish(
         run, **settings.evaluation(), measure_more=measure_cost, report=plots.draw_run
     )
@@ -201,7 +201,7 @@ def _everything(run):
     return [datasets.open(data, split) for split in datasets.SPLITS]
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """One phase, of the heads over stored features."""
     run.read_features(*stored_features(settings, run))
     phase = training.Phase(
@@ -211,7 +211,7 @@ def fit(settings, run):
         model=run.reader(),
     )
 
-    def pairs(train, seed):
+    def stream(train, seed):
         return settings.stream(
             batches.class_pairs,
             train,
@@ -226,7 +226,7 @@ def fit(settings, run):
             rate, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
         )
 
-    training.fit(run, [phase], pairs, adamp, settings.seed)
+    training.fit(run, [phase], stream, adamp, settings.seed)
 
 
 def measure_cost(run, model):

@@ -104,7 +104,7 @@ def main(argv=None):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
+        train_phases(settings, run)
     return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
@@ -132,7 +132,7 @@ def build(settings, train):
     )
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """All negatives for the warm-up, then those of `--mining`; the rate falls once."""
     easy, rate = settings.warm_up_epochs, settings.learning_rate
     phases = [
@@ -147,14 +147,14 @@ def fit(settings, run):
         ),
     ]
 
-    def pairs(train, seed):
+    def stream(train, seed):
         words = run.model.tokenizer
         return settings.stream(batches.image_caption_pairs, train, words, seed, Augmentation())
 
     def adam(model, rate):
         return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
 
-    training.fit(run, phases, pairs, adam, settings.seed)
+    training.fit(run, phases, stream, adam, settings.seed)
 
 
 if __name__ == "__main__":

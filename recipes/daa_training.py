@@ -156,11 +156,11 @@ def train(settings, data, pairs):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run, pairs)
+        train_phases(settings, run, pairs)
     return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
-def fit(settings, run, pairs):
+def train_phases(settings, run, pairs):
     """The image head and all of the textual encoder first, with a rising rate, then everything."""
     rate, backbone = settings.learning_rate, run.model.image_encoder.get_layer("backbone")
     phases = [
@@ -177,16 +177,17 @@ def fit(settings, run, pairs):
         ),
     ]
 
-    def augmented(train, seed):
+    def stream(train, seed):
         augmentation = Augmentation(
             crop=settings.crop if settings.crop_and_flip else None,
             flip=settings.crop_and_flip,
             cutout=settings.cutout,
-            **settings.named("word_dropping", "word_deleting"),
+            word_dropping=settings.word_dropping,
+            word_deleting=settings.word_deleting,
         )
         return settings.stream(pairs, train, run.model.tokenizer, seed, augmentation)
 
     def adamp(model, rate):
         return training.AdamP(rate, global_clipnorm=settings.clip_norm)
 
-    training.fit(run, phases, augmented, adamp, settings.seed)
+    training.fit(run, phases, stream, adamp, settings.seed)

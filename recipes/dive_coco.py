@@ -56,7 +56,7 @@ def train(settings, data):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
+        train_phases(settings, run)
     return training.finish(
         run, **settings.evaluation(), measure_more=measure_sets, report=plots.draw_run
     )
@@ -115,7 +115,7 @@ def captions_of(settings, records):
     return tokenizer, encoders.bert(settings.bert, max_length=settings.max_words)
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """The hinges of all negatives first, against collapse, then of the hardest.
 
     The network over pictures is frozen for the first epochs, at a constant rate as in PVSE's way to
@@ -139,7 +139,7 @@ def fit(settings, run):
         training.Phase("training", settings.epochs - before, rate=falling, loss=mined),
     ]
 
-    def images(train, seed):
+    def stream(train, seed):
         crops = settings.crop_and_flip and settings.features != "regions"
         return settings.stream(
             batches.images_with_captions,
@@ -162,7 +162,7 @@ def fit(settings, run):
             rates=rates(settings, model),
         )
 
-    training.fit(run, phases, images, adamw, settings.seed)
+    training.fit(run, phases, stream, adamw, settings.seed)
 
 
 def rates(settings, model):

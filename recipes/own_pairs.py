@@ -203,7 +203,7 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
             run.read_features(*(stored(split, points) for split in splits))
             prepare(run)
             encoded = time.process_time()
-            fit(settings, run, points, epochs, preset if is_start else None)
+            train_phases(settings, run, points, epochs, preset if is_start else None)
         cost = {
             "cpu_seconds_encoding": encoded - start,
             "cpu_seconds_training": time.process_time() - encoded,
@@ -268,7 +268,7 @@ def stored(split, model):
     return dataclasses.replace(split, records=records, source=pictures)
 
 
-def fit(settings, run, points, epochs, preset=None):
+def train_phases(settings, run, points, epochs, preset=None):
     """The points alone, then the variances of the frozen points, which lose nothing by it. Where
     the `preset` is the start, the best mean of both is kept."""
     heads = run.reader(points)
@@ -302,7 +302,7 @@ def fit(settings, run, points, epochs, preset=None):
         ),
     ]
 
-    def pairs(train, seed):
+    def stream(train, seed):
         least = max(train.records.num_captions // settings.batch_size, settings.least_steps)
         return Stream(
             batches.image_caption_pairs,
@@ -316,7 +316,7 @@ def fit(settings, run, points, epochs, preset=None):
     def adam(model, rate):
         return keras.optimizers.Adam(rate, beta_2=0.98)
 
-    training.fit(run, phases, pairs, adam, settings.seed)
+    training.fit(run, phases, stream, adam, settings.seed)
 
 
 if __name__ == "__main__":

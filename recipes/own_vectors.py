@@ -122,7 +122,7 @@ def main(argv=None):
     with run.replicas():
         run.model = own_vectors_methods.METHODS[settings.method](settings, run.train)
         if settings.method != "none":
-            fit(settings, run)
+            train_phases(settings, run)
     return training.finish(
         run,
         measure_more=lambda *_: {"cpu_seconds": time.process_time() - start},
@@ -130,7 +130,7 @@ def main(argv=None):
     )
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """All pairs, or of data with classes pairs of as many classes as there are."""
     records = run.train.records
     by_class = records.class_names is not None
@@ -143,7 +143,7 @@ def fit(settings, run):
         "training", settings.epochs, rate=training.cosine_decay(settings.learning_rate)
     )
 
-    def pairs(train, seed):
+    def stream(train, seed):
         return Stream(
             batches.class_pairs if by_class else batches.image_caption_pairs,
             train,
@@ -157,7 +157,7 @@ def fit(settings, run):
     def adamw(model, rate):
         return keras.optimizers.AdamW(rate, weight_decay=1e-4, global_clipnorm=1.0)
 
-    training.fit(run, [phase], pairs, adamw, settings.seed)
+    training.fit(run, [phase], stream, adamw, settings.seed)
 
 
 def _whole(spec, folder):

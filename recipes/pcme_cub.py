@@ -214,7 +214,7 @@ def train(settings, data):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
+        train_phases(settings, run)
     return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
@@ -231,15 +231,26 @@ def build(settings, train):
         word_dim=word_dim,
         word_vectors=word_vectors,
         covariance=None if settings.mean_only else settings.covariance,
-        **settings.named("dim", "sentence_dim", "variance_gru", "num_samples", "method", "scale"),
-        **settings.named("shift", "kl_weight", "uniformity_weight", "seed", "mean_attention"),
-        pair_weight=settings.pair_weight,
-        **settings.named("variance_attention", "squash_variance", "unit_mean"),
+        dim=settings.dim,
+        sentence_dim=settings.sentence_dim,
+        variance_gru=settings.variance_gru,
+        mean_attention=settings.mean_attention,
+        variance_attention=settings.variance_attention,
+        squash_variance=settings.squash_variance,
+        unit_mean=settings.unit_mean,
         log_variance_bias=settings.log_variance_bias,
+        num_samples=settings.num_samples,
+        method=settings.method,
+        scale=settings.scale,
+        shift=settings.shift,
+        pair_weight=settings.pair_weight,
+        kl_weight=settings.kl_weight,
+        uniformity_weight=settings.uniformity_weight,
+        seed=settings.seed,
     )
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """Warm-up over a frozen CNN and frozen word vectors, then everything.
 
     Both GRUs are parts of the head (figure 3 (a), section 3.1.1): they warm up.
@@ -265,7 +276,7 @@ def fit(settings, run):
         ),
     ]
 
-    def pairs(train, seed):
+    def stream(train, seed):
         by_class = train.records.class_names is not None
         return settings.stream(
             batches.class_pairs if by_class else batches.image_caption_pairs,
@@ -285,7 +296,7 @@ def fit(settings, run):
     def adamp(model, rate):
         return training.AdamP(rate, global_clipnorm=settings.clip_norm)
 
-    training.fit(run, phases, pairs, adamp, settings.seed)
+    training.fit(run, phases, stream, adamp, settings.seed)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def train(settings, data, prepare=lambda run: None, measure_more=None, make=None
     with run.replicas():
         model = (make or build)(settings, run.train)
         run.model = model.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
+        train_phases(settings, run)
     more = {"measure_more": measure_more, "report": plots.draw_run}
     return training.finish(run, **settings.evaluation(), **more)
 
@@ -123,7 +123,7 @@ def image_backbone(settings):
     return encoders.convolutional(settings.network, settings.image_size, settings.weights)
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """The means alone, the image backbone frozen, then everything, averaged at the end.
 
     A backbone that is to be frozen is so while the means are alone too.
@@ -168,13 +168,13 @@ def fit(settings, run):
         ),
     ]
 
-    def pairs(train, seed):
+    def stream(train, seed):
         return training_batches(settings, model.tokenizer, train, seed)
 
     def adamp(model, rate):
         return optimizer(settings, model, rate)
 
-    training.fit(run, phases, pairs, adamp, settings.seed, order=PHASES)
+    training.fit(run, phases, stream, adamp, settings.seed, order=PHASES)
 
 
 def frozen_loss(settings, model):

@@ -95,7 +95,7 @@ def main(argv=None):
             image_features=settings.image_features,
         )
         run.model = gaussians.with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run, points)
+        train_phases(settings, run, points)
     is_toy = settings.data_dir is None
     return training.finish(
         run,
@@ -131,7 +131,7 @@ def build(settings, train):
     )
 
 
-def fit(settings, run, points):
+def train_phases(settings, run, points):
     """The points alone, then the variances of the frozen points."""
     phases = [
         training.Phase(
@@ -148,11 +148,11 @@ def fit(settings, run, points):
         ),
     ]
 
-    def pairs(train, seed):
+    def stream(train, seed):
         shown = Augmentation(flip=settings.flip, word_dropping=settings.word_dropping)
         return settings.stream(batches.class_pairs, train, points.tokenizer, seed, shown)
 
-    training.fit(run, phases, pairs, lambda model, rate: training.AdamP(rate), settings.seed)
+    training.fit(run, phases, stream, lambda model, rate: training.AdamP(rate), settings.seed)
 
 
 def oracle(run, model):

@@ -82,7 +82,7 @@ def main(argv=None):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run)
+        train_phases(settings, run)
     more = measure_sets if settings.method == "pvse" else None
     return training.finish(run, **settings.evaluation(), measure_more=more, report=plots.draw_run)
 
@@ -116,7 +116,7 @@ def build(settings, train):
     )
 
 
-def fit(settings, run):
+def train_phases(settings, run):
     """Warm-up with a frozen CNN and frozen word vectors, then everything."""
     rate = training.cosine_decay(settings.learning_rate)
     backbone = run.model.image_encoder.get_layer("backbone")
@@ -126,8 +126,10 @@ def fit(settings, run):
         training.Phase("fine_tuning", settings.fine_tuning_epochs, rate=rate),
     ]
 
-    def pairs(train, seed):
-        augmentation = Augmentation(**settings.named("word_dropping", "word_deleting"))
+    def stream(train, seed):
+        augmentation = Augmentation(
+            word_dropping=settings.word_dropping, word_deleting=settings.word_deleting
+        )
         words = run.model.tokenizer
         return settings.stream(batches.class_pairs, train, words, seed, augmentation)
 
@@ -136,7 +138,7 @@ def fit(settings, run):
             rate, amsgrad=settings.amsgrad, global_clipnorm=settings.clip_norm
         )
 
-    training.fit(run, phases, pairs, adam, settings.seed)
+    training.fit(run, phases, stream, adam, settings.seed)
 
 
 if __name__ == "__main__":

@@ -208,11 +208,11 @@ def train(settings, loader, build, prepare=lambda settings, model: model):
         return training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        fit(settings, run, prepare(settings, run.model))
+        train_phases(settings, run, prepare(settings, run.model))
     return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
-def fit(settings, run, model):
+def train_phases(settings, run, model):
     """The sum of all hinges first, then the hardest negatives; the network over pictures last."""
     warm_up, rate = settings.warm_up_epochs, settings.learning_rate
     hinges = losses.TripletRanking(settings.margin, mining="sum")
@@ -241,7 +241,7 @@ def fit(settings, run, model):
         ),
     ]
 
-    def pairs(train, seed):
+    def stream(train, seed):
         crops = settings.crop_and_flip and settings.features == "pictures"
         augmentation = Augmentation(
             crop=settings.crop if crops else None,
@@ -254,4 +254,4 @@ def fit(settings, run, model):
     def adam(model, rate):
         return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
 
-    training.fit(run, phases, pairs, adam, settings.seed)
+    training.fit(run, phases, stream, adam, settings.seed)

@@ -24,14 +24,14 @@ from typing import Literal
 
 import numpy as np
 
+from halo_search.errors import InputError
+from halo_search.files import write_text
+from halo_search.files.environment import cache_folder
+from halo_search.files.json_files import read_json
+from halo_search.files.written import Written
 from zoo import cli, data, metrics, plots
 from zoo.cli import setting
 from zoo.data import toy_scenes
-from zoo.errors import InputError
-from zoo.files import write_text
-from zoo.files.environment import cache_folder
-from zoo.files.json_files import read_json
-from zoo.files.written import Written
 from zoo.plots.style import new_figure, show_image, styled
 
 MOST_CATEGORIES = 10  # of an image of figure C.1

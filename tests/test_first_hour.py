@@ -8,8 +8,8 @@ import shlex
 
 import pytest
 
-import halo_zoo
 import zoo
+from halo_search.cli import main as halo
 from zoo.data import toy_birds
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -63,11 +63,13 @@ def run_command(line, monkeypatch):
     program, *words = shlex.split(line)
     if program == "halo":
         with pytest.raises(SystemExit) as ended:
-            halo_zoo.main(words)
+            halo.main(words)
         assert not ended.value.code, line
     elif words[:2] == ["-m", "studies.ablations"]:
         monkeypatch.setattr(zoo.plots, "draw_run", lambda *run: None)  # drawn for the runs before
         sizes = " ".join(flag.lstrip("-") for flag in SMALL).split()
+        assert words[2:].count("--seeds") == 1
+        words.remove("2")  # two of the three seeds
         importlib.import_module("studies.ablations").main([*words[2:], "--also", *sizes])
     elif pathlib.Path(words[0]).exists():  # the page's own file
         runpy.run_path(words[0])["main"]([*SMALL, *words[1:]])
@@ -87,6 +89,6 @@ def test_its_commands_are_of_this_checkout():
     written = {title for _, title, _ in BLOCK.findall(PAGE) if title}
     for program, *words in commands:
         if program == "halo":
-            assert words[0] in halo_zoo.COMMANDS
+            assert words[0] in halo.COMMANDS
         elif words[0] != "-m":
             assert words[0] in written or (ROOT / words[0]).exists(), words

@@ -77,7 +77,7 @@ def test_warm_up_trains_heads_and_both_grus(drawn_birds, tmp_path):
         trained[phase] = {id(variable) for variable in model.trainable_variables}
 
     run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
-    pcme_cub.fit(settings, run)
+    pcme_cub.train_phases(settings, run)
     words = model.caption_encoder.get_layer("backbone").get_layer("words")
     frozen = [*model.image_encoder.get_layer("backbone").trainable_variables, *words.weights]
     every = {id(one) for one in model.trainable_variables}
@@ -106,7 +106,7 @@ def test_pcme_on_coco_takes_pairs_and_parts_of_the_originals(drawn_birds, tmp_pa
 
     model = pcme_cub.build(settings, train)
     run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
-    pcme_cub.fit(settings, run)
+    pcme_cub.train_phases(settings, run)
     for stream in streams.values():
         assert stream.augmentation.crop.area == (0.08, 1.0)
         assert stream.augmentation.flip
@@ -129,7 +129,7 @@ def test_the_papers_command_trains_as_the_released_code(monkeypatch):
         pcme_cub.training, "fit", lambda run, *given: found.update(zip(NAMES, given, strict=True))
     )
     model = pcme_cub.build(settings, train)
-    pcme_cub.fit(settings, SimpleNamespace(model=model))
+    pcme_cub.train_phases(settings, SimpleNamespace(model=model))
     assert model.tokenizer.get_vocabulary(include_special_tokens=False) == ["a", "bird"], "4 times"
     warm_up, tuning = (phase.rate(phase.epochs, 4) for phase in found["phases"])
     assert float(warm_up(40)) == pytest.approx(0.9045e-4, rel=1e-3), "T_max: 50 over 10 epochs"

@@ -166,7 +166,7 @@ def test_vse_infinity_mines_hardest_negatives_once_everything_trains(flags, mine
         found.update({phase.name: phase.loss and phase.loss.mining for phase in phases})
 
     monkeypatch.setattr(training, "fit", fit)
-    pcmepp_coco.fit(settings, SimpleNamespace(model=model, train=train, validation=None))
+    pcmepp_coco.train_phases(settings, SimpleNamespace(model=model, train=train, validation=None))
     assert found == mined
     mining = getattr(model.loss, "mining", None)
     assert mining == ("hardest" if "vse_infinity" in flags[0] else None)

@@ -68,7 +68,7 @@ def test_vse0_is_built_with_all_negatives_and_pvses_optimiser(monkeypatch):
     model = pvse_cub.build(settings, types.SimpleNamespace(records=records))
     found = []
     monkeypatch.setattr(pvse_cub.training, "fit", lambda *given: found.append(given[3]))
-    pvse_cub.fit(settings, types.SimpleNamespace(model=model))
+    pvse_cub.train_phases(settings, types.SimpleNamespace(model=model))
     optimizer = found[0](model, 1.0)
     assert optimizer.amsgrad, "train.py of PVSE's released code"
     assert (model.name, model.loss.mining) == ("vse0", "sum")
@@ -123,7 +123,7 @@ def test_dives_lost_words_are_half_masked_a_tenth_replaced_the_rest_deleted(
     monkeypatch.setattr(
         dive_coco.training, "fit", lambda run, phases, images, *_: made.append(images(train, 0))
     )
-    dive_coco.fit(settings, types.SimpleNamespace(model=model))
+    dive_coco.train_phases(settings, types.SimpleNamespace(model=model))
     assert type(made[0].augmentation) is augmentation.SizeAugmentation
     assert made[0].augmentation.word_dropping == 0.2
 

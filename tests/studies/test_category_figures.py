@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from halo_search.errors import InputError
 from studies import category_figures
 from zoo.data import toy_scenes
-from zoo.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -76,8 +76,8 @@ class PolysemousEmbedding(Layer):
     Call arguments: features, a map `(batch, height, width, channels)` or a sequence `(batch,
         positions, channels)`; pooled, the global feature `(batch, dim)`; mask, of sequences, and
         return_attention as of `LocalAttention`.
-    Output: `(batch, num_embeddings, dim)` float32, not yet L2-normalised. With `return_attention` a dict:
-        these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
+    Output: `(batch, num_embeddings, dim)` float32, not yet L2-normalised. With `return_attention` a
+        dict: these as `"elements"`, their local part sigmoid(Linear(…)) as `"slots"`, of the same
         shape, and `"attention"`, float32 `(batch, num_embeddings, positions)`.
     Relations: with one embedding and L2 normalisation it is the mean of PCME (`GaussianHead`).
     Reference: PVSE (Song and Soleymani, CVPR 2019), equations 1 and 2.
