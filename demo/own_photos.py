@@ -51,15 +51,13 @@ class OwnPhotos:
             path: of the uploaded file, which may go after the call.
 
         Returns:
-            A dict: the album's `key`, the photo's `item` and `name`, the album's number of `photos`
-            and of those that are `unlike` the pictures that the model has learnt from.
+            A dict: the album's `key` and number of `photos`, the photo's `item` and `name`, and whether
+            it is `unlike` the pictures that the model has learnt from.
 
         Raises:
             RefusedError: if it is no picture, too large, or the album is full.
         """
-        key, album = self._album(key)
-        if len(album.names) >= limits.MAX_PHOTOS:
-            raise limits.RefusedError(f"At most {limits.MAX_PHOTOS} photos are taken.")
+        self._expect_room(key)
         kept = {}
 
         def read(pixels):
@@ -68,10 +66,10 @@ class OwnPhotos:
 
         fitted = limits.picture(path, read)
         embedding = self._gallery.of_pixels([fitted])
-        with self._lock:
+        with self._lock:  # an album begins with a picture that could be read
+            self._expect_room(key)
+            key, album = self._album(key)
             item = len(album.names)
-            if item >= limits.MAX_PHOTOS or key not in self._albums:
-                raise limits.RefusedError("These photos are deleted, or there are too many.")
             file = album.folder / f"{item}.jpg"
             file.write_bytes(kept["jpeg"])
             stem = Path(name).stem.replace("_", " ").strip()
@@ -119,6 +117,11 @@ class OwnPhotos:
         """Deletes all albums."""
         for key in list(self._albums):
             self.forget(key)
+
+    def _expect_room(self, key):
+        album = self._albums.get(key)
+        if album is not None and len(album.names) >= limits.MAX_PHOTOS:
+            raise limits.RefusedError(f"At most {limits.MAX_PHOTOS} photos are taken.")
 
     def _album(self, key):
         self._delete_old()
