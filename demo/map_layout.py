@@ -47,13 +47,13 @@ class Map:
         """JSON values: `rows`, `x`, `y` of N items, the `halo` of each, a share of [0, 1] of items
         that are more certain, or None; `ellipses` `(N, 3)`: half axes and angle, of Gaussians; and
         `elements` `(N, K, 2)` of sets."""
-        gallery, side = self.gallery, self.gallery.main_side
+        gallery, side, plane = self.gallery, self.gallery.main_side, self._plane
         placed = self._placed(gallery.take(side, self.rows))
         shares = gallery.uncertainty_shares.get(side)
         placed["halo"] = None if shares is None else np.round(shares[self.rows], 3).tolist()
         placed["rows"] = self.rows.tolist()
         placed["names"] = [gallery.names(side)[row] for row in self.rows]
-        explained = self._plane.explained
+        explained = plane.explained
         placed["explained"] = None if explained is None else float(explained.sum())
         return placed
 

@@ -51,8 +51,8 @@ class OwnPhotos:
             path: of the uploaded file, which may go after the call.
 
         Returns:
-            A dict: the album's `key` and number of `photos`, the photo's `item` and `name`, and whether
-            it is `unlike` the pictures that the model has learnt from.
+            A dict: the `key` of the album and its number of `photos`, the `item` and `name` of the
+            photo, and whether it is `unlike` the pictures that the model has learnt from.
 
         Raises:
             RefusedError: if it is no picture, too large, or the album is full.

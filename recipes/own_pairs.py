@@ -45,13 +45,13 @@ from zoo import (
     similarities,
     training,
 )
+from zoo.answering import KerasModel
 from zoo.cli import differs, setting
 from zoo.data import Stream, batches
 from zoo.data.records.features import cached, caption_vectors
 from zoo.data.records.sources import Features
 from zoo.data.text.bert_tokenizer import read_bert_tokenizer
 from zoo.images.pictures import RESIZES
-from zoo.models import Tower
 from zoo.models.points import frozen_points
 
 import keras
@@ -157,11 +157,12 @@ def data(settings):
 def over(settings):
     """The settings with pictures as `--model` is shown them, and its points. Raises InputError if
     there is no such model, or it is not of pictures, words and points."""
-    tower = Tower(settings.model, "images", settings.batch_size)
+    model = KerasModel.of(settings.model)
+    tower = model.tower("images")
     tower.expect("pictures")
-    Tower(tower.model, "captions").expect("texts")
+    model.tower("captions").expect("texts")
     try:
-        points = frozen_points(tower.model)
+        points = frozen_points(model.keras)
     except ValueError as error:
         raise InputError(
             f"--model {settings.model}: expected a model of points, over which variances are "

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import halo_search
 import own_pairs
 import own_vectors
 import released
@@ -69,7 +70,7 @@ def from_preset(model, photos, out):
 
 
 def tower(model, photos, out):
-    found = zoo.Tower(model, "images").of_files([photos / "0.png"])
+    found = halo_search.open_tower(model, "images").of_files([photos / "0.png"])
     assert np.isfinite(found["mean"]).all()
 
 

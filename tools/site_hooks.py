@@ -1,7 +1,7 @@
 """MkDocs' hooks: pictures of a page's scheme, and a name of the search for screen readers.
 
-Pages name `x.png` (or `.webp`) alone, which is what the checkout shows; where a picture has a dark twin,
-`x_dark.png` lies beside it (`tools/first_screen.py`, `tools/demo_pictures.py`).
+Pages name `x.png` (or `.webp`) alone, which is what the checkout shows; where a picture has a dark
+twin, `x_dark.png` lies beside it (`tools/first_screen.py`, `tools/demo_pictures.py`).
 """
 
 import re

@@ -12,6 +12,7 @@ import zoo
 from demo import page, pictures, routes, stored_index
 from demo.limits import RefusedError
 from demo.service import Service
+from halo_search import presets
 from halo_search.cli.search import main as search
 from halo_search.errors import InputError
 from halo_search.files.written import facts_of, read_sealed, sealed
@@ -85,7 +86,7 @@ built.close()
 
 def test_neither_tensorflow_nor_keras_nor_matplotlib_is_imported(index, photo, tmp_path):
     """A question, the map and photos of one's own."""
-    hidden = ("HALO_LAZY", "MPLBACKEND")
+    hidden = ("MPLBACKEND",)
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     words = ("-c", ASKS, index, photo, " ".join(HEAVY))
     done = python(*words, env=environment, GRADIO_TEMP_DIR=str(tmp_path))
@@ -153,7 +154,7 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
     retriever = zoo.Retriever.build(MODEL, str(photos))
     retriever.save(tmp_path / "saved")
     gallery = stored_index.load(tmp_path / "saved", photos)
-    assert not isinstance(gallery.towers["captions"], OnnxTower)
+    assert isinstance(gallery.towers["captions"], OnnxTower)  # the package has them
     service = Service(gallery)
     found, answer = service.find_images(WORDS[0]), retriever.ask(WORDS[0], 8)
     assert {one["name"] for one in found["results"]} == set(answer.names)
@@ -163,7 +164,7 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
             ask()
 
 
-def test_what_is_no_index_is_one_line(index, words, tmp_path, error_of, monkeypatch):
+def test_what_is_no_index_is_one_line(index, photos, words, tmp_path, error_of, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["halo"])
 
@@ -181,7 +182,8 @@ def test_what_is_no_index_is_one_line(index, words, tmp_path, error_of, monkeypa
     assert halo_demo(old).startswith(f"error: {old}: holds search.json, which this program")
     (old / "search.json").write_text("{")
     assert halo_demo(old).startswith(f"error: {old / 'search.json'}")
-    newer = shutil.copytree(index, tmp_path / "newer")
+    newer, model = tmp_path / "newer", str(presets.folder_of(MODEL))  # which has its own towers
+    search(["build", str(photos), str(newer), "--model", model, "--include-training"])
     (facts,) = newer.glob(f"towers-*/{FACTS}")
     facts.write_text(json.dumps(sealed({"version": 99})))
     assert halo_demo(newer) == f"error: {facts}: of another version; build the index again"
