@@ -29,6 +29,7 @@ for _variable, _value in {
     "TF_CPP_MIN_LOG_LEVEL": "3",  # TensorFlow logs as errors that it found no GPU
     "ORT_DISABLE_TELEMETRY": "1",  # ONNX Runtime reports to Microsoft by default
     "GRADIO_ANALYTICS_ENABLED": "False",
+    "RAY_USAGE_STATS_ENABLED": "0",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "OPENBLAS_THREAD_TIMEOUT": "4",  # NumPy's idle threads sleep: by spinning they took a core
 }.items():

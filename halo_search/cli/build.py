@@ -151,7 +151,7 @@ def build(options):
         parts = encoded(options, tower, items, folder)
         _agree(options, written, set(items.names) - {name for name, _ in parts.rejected()})
         made = {name: getattr(options, name) for name in _REMEMBERED}
-        report_count(options, parts, written, items)
+        report_count(options, parts, written, items.others)
         _index(options, written, parts, model, made)
 
 

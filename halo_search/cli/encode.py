@@ -9,12 +9,10 @@ from halo_search.cli.checks import check_model, check_path, check_source
 from halo_search.cli.parser import naming
 from halo_search.collection.encoding import DTYPES
 from halo_search.collection.parts import MANIFEST
-from halo_search.collection.sources import is_remote
 from halo_search.errors import InputError, require
-from halo_search.files.atomic import write_text
 from halo_search.files.folders import counted
+from halo_search.files.stores import is_remote, write_file, written_in
 from halo_search.files.vector_files import read_column
-from halo_search.files.written import Written
 from halo_search.index import built
 from halo_search.photos import FOLDER
 from halo_search.retriever.gallery_model import GalleryModel
@@ -35,9 +33,10 @@ def add(commands):
         help="type of the stored vectors (default float32)",
     )
     command.add_argument(
-        "--runner",
-        help="encode pictures or tars in any store by Apache Beam: DirectRunner, DataflowRunner, "
-        "FlinkRunner, ...; its flags after --",
+        "--cluster",
+        metavar="auto|ADDRESS",
+        help="encode on the nodes of a Ray cluster, also tars and object stores: its address, "
+        "host:port, or auto, which starts one on this machine where none runs",
     )
     command.set_defaults(run=encode)
 
@@ -64,19 +63,41 @@ def add_source(command):
 
 
 def encode(options):
-    """Encodes into parts, here or by a runner of Beam's."""
-    if options.runner is None:
-        check_items(options)
+    """Encodes into parts, on this machine or on a cluster."""
+    if options.cluster is not None:
+        _encode_on_cluster(options)
+        return
+    check_items(options)
     with naming("--model", options.model):
         check_model(options.model)
-        model, items = GalleryModel.of(options.model), None
+        model = GalleryModel.of(options.model)
     tower = tower_of(options, model)
-    if options.runner is None:
-        items = items_of(options, tower)
-        parts = encoded(options, tower, items, options.out, options.dtype)
-    else:
-        parts = _encoded_by_beam(options, tower)
-    report_count(options, parts, None if options.runner else Written(options.out, MANIFEST), items)
+    items = items_of(options, tower)
+    parts = encoded(options, tower, items, options.out, options.dtype)
+    report_count(options, parts, written_in(options.out, MANIFEST), items.others)
+
+
+def _encode_on_cluster(options):
+    require("ray", extra="cluster")
+    from halo_search.collection.cluster import encode_on_cluster  # which loads Ray
+
+    if not is_remote(options.source):
+        check_path(options.source, f"{options.source}: no such file or folder")
+    with naming("--model", options.model):
+        check_model(options.model)
+    parts = encode_on_cluster(
+        options.source,
+        options.model,
+        options.out,
+        options.cluster,
+        side="captions" if options.captions else "images",
+        column=options.column,
+        names=_names_of(options),
+        dtype=options.dtype,
+        part_size=options.shard_size,
+        batch_size=options.batch_size,
+    )
+    report_count(options, parts, written_in(options.out, MANIFEST))
 
 
 def check_items(options):
@@ -84,18 +105,6 @@ def check_items(options):
     kind = "file" if options.captions else "folder of images, or CSV or TSV file"
     check_path(options.source, f"{options.source}: no such {kind}")
     check_source(options.source, options.captions, options.column)
-
-
-def _encoded_by_beam(options, tower):
-    require("apache_beam", extra="beam")
-    from halo_search.collection.beam import encode_on  # which loads Beam
-
-    if options.names or options.column:
-        raise InputError("--runner reads pictures or tars: no --names or --column")
-    source, model = options.source, str(options.model)
-    sizes = options.dtype, options.batch_size, options.shard_size, options.beam_flags
-    what = source, model, tower.side, options.out, identity_of(options, tower)
-    return encode_on(options.runner, *what, *sizes)
 
 
 def tower_of(options, model):
@@ -115,13 +124,17 @@ def identity_of(options, tower):
 def items_of(options, tower):
     """The items of the source."""
     if is_remote(options.source):
-        raise InputError(f"{options.source}: an object store is read by `encode --runner` only")
-    names = None if options.names is None else list(map(str, read_column(options.names)))
-    more = options.column, names, tower.reads == "vectors"
+        raise InputError(f"{options.source}: an object store is read by `encode --cluster` only")
+    more = options.column, _names_of(options), tower.reads == "vectors"
     items = collection.read_source(options.source, tower.side, *more)
     # The other files of the package's own folder are ours too.
     is_ours = Path(options.source) == FOLDER.resolve()
     return dataclasses.replace(items, others=()) if is_ours else items
+
+
+def _names_of(options):
+    """The names of `--names`, or None."""
+    return None if options.names is None else list(map(str, read_column(options.names)))
 
 
 def encoded(options, tower, items, folder, dtype="float32"):
@@ -130,18 +143,19 @@ def encoded(options, tower, items, folder, dtype="float32"):
     return collection.encode(items, tower, folder, identity_of(options, tower), *made)
 
 
-def report_count(options, parts, written=None, items=None):
+def report_count(options, parts, written=None, others=()):
     """Prints what was seen, taken and left out, and lists what was left out."""
     count, listed = parts.manifest["count"], ""
     if written is not None:
         bad = [("bad items", name, why) for name, why in parts.rejected()]
-        bad += [("other files", name, why) for name, why in items.others]
+        bad += [("other files", name, why) for name, why in others]
         rows = [
             json.dumps({"data": "items", "kind": kind, "where": name, "why": why})
             for kind, name, why in bad
         ]
         written.claim(built.SKIPPED)
-        write_text(written.folder / built.SKIPPED, "".join(f"{row}\n" for row in rows))
-        listed = f"; see {written.folder / built.SKIPPED}" if rows else ""
+        path = f"{written.folder}/{built.SKIPPED}"
+        write_file(path, "".join(f"{row}\n" for row in rows).encode())
+        listed = f"; see {path}" if rows else ""
     print(f"{options.out}: {counted(count)}{listed}")
     options.reported.update(count)

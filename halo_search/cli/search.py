@@ -16,12 +16,11 @@ vectors the source is a file of them (.npy, .safetensors, .parquet), and `query 
 `query` says how likely the first answer is right, see `halo_search.Retriever`. `--queries FILE`
 asks many questions, `--json` answers in JSON.
 
-The two steps of `build` are commands too. `encode` writes Parquet files, here or on a cluster by
-Apache Beam, whose own flags follow `--`; `index` reads them:
+The two steps of `build` are commands too. `encode` writes Parquet files, with `--cluster` on the
+nodes of a Ray cluster; `index` reads them:
 
-    halo search encode "gs://B/photos-*.tar" gs://B/parts --model PRESET \\
-        --runner DataflowRunner -- --project=P --region=R --temp_location=gs://B/tmp
-    halo search index gs://B/parts OUT --model PRESET
+    halo search encode "s3://BUCKET/photos-*.tar" s3://BUCKET/parts --model PRESET --cluster auto
+    halo search index s3://BUCKET/parts OUT --model PRESET
 """
 
 import contextlib
@@ -30,29 +29,17 @@ import sys
 
 from halo_search.cli import build, encode, public, query, serve
 from halo_search.cli.parser import OneLineParser
-from halo_search.errors import InputError
 
 
 def main(argv=None):
     """Runs a command of `halo search`."""
-    options = parse(argv)
+    options = parser().parse_args(argv)
     options.reported = {}
     in_json = options.command not in ("query", "serve", "models") and options.json
     with contextlib.redirect_stdout(sys.stderr if in_json else sys.stdout):
         options.run(options)
     if in_json:
         print(json.dumps(options.reported))
-
-
-def parse(argv=None):
-    """The options of a command line; what follows `--` is `beam_flags`."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    own = words[: words.index("--")] if "--" in words else words
-    options = parser().parse_args(own)
-    options.beam_flags = words[len(own) + 1 :]
-    if options.beam_flags and getattr(options, "runner", None) is None:
-        raise InputError(f"{options.beam_flags[0]}: flags of Beam need a --runner")
-    return options
 
 
 def parser():

@@ -1,6 +1,6 @@
 """Collections: the items of a folder, a table or an object store, encoded into parts.
 
-`encode` works on this machine; `halo_search.collection.beam` on a cluster.
+`encode` works on this machine; `halo_search.collection.cluster.encode_on_cluster` on a Ray cluster.
 """
 
 from halo_search.collection.encoding import encode, encode_items

@@ -2,9 +2,9 @@
 
 import functools
 import re
-from collections import defaultdict
-from collections.abc import Callable
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection as Names
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from halo_search.collection.parts import MANIFEST, Collection, Encoded, read_names, write_part
-from halo_search.collection.sources import PICTURES, TEXTS, Items, is_remote
+from halo_search.collection.sources import PICTURES, TEXTS, Items
 from halo_search.embeddings.arrays import parts_of
 from halo_search.errors import InputError
 from halo_search.files.atomic import atomic
+from halo_search.files.stores import is_remote, present_in
 from halo_search.files.vector_files import read_vectors
 from halo_search.files.written import Written
 
 PART_SIZE = 4096
 DTYPES = ("float32", "float16")  # of vectors in parts
-_PART = re.compile(r"part-(\d+)\.parquet")
+# A number of this machine's, or a hash of a cluster's; of one tar each.
+_PART = re.compile(r"part-(?:(\d{1,9})|[0-9a-f]{16})\.parquet")
+_TAR_PART = re.compile(r"tar-[0-9a-f]{16}\.parquet")
 _SOME = 3  # names in a message
 
 
@@ -79,12 +82,11 @@ def encode(
         InputError: if the folder holds anything else or vectors of another model, if nothing can be
             read, or, unless `skip_bad`, for an item that cannot be read.
     """
-    if part_size < 1:
-        raise InputError(f"--shard-size must be at least 1; received {part_size}")
+    check_part_size(part_size)
     if callable(getattr(encoder, "of_files", None)):
         encoder = functools.partial(encode_items, encoder)
     if is_remote(folder):
-        raise InputError(f"{folder}: needs --runner; without it OUT is a folder of this machine")
+        raise InputError(f"{folder}: needs --cluster; without it OUT is a folder of this machine")
     written = Written(folder, MANIFEST)
     written.check()
     identity = {**identity, "dtype": dtype}
@@ -96,14 +98,12 @@ def encode(
         )
     written.tidy()
     written.write({**before, **identity})
-    known = _Known(folder, written.names)
+    known = Known(folder, part_files(written.names & present_in(written), before))
     kept, rejected, new = known.of(items)
     if "parts" in before and (new or known.gone):
         print(f"{folder}: {known.difference(items, new)}")
     files, total = list(known.files), known.total
-    columns = TextColumn("{task.description}"), BarColumn(), _Done(), TimeRemainingColumn()
-    # Of a slow model a batch takes more than the 30 s over which speed is estimated else.
-    with Progress(*columns, disable=not progress, speed_estimate_period=300) as shown:
+    with progress_bar(progress) as shown:
         task = shown.add_task("encoding", total=len(items), completed=len(items) - len(new))
         for start in range(0, len(new), part_size):
             some = items.take(new[start : start + part_size])
@@ -127,10 +127,23 @@ def encode(
     return Collection(folder)
 
 
+def progress_bar(is_shown: bool = True) -> Progress:
+    """A bar of items, with items per second and the time left."""
+    columns = TextColumn("{task.description}"), BarColumn(), _Done(), TimeRemainingColumn()
+    # A batch of a slow model takes longer than the default 30 s over which speed is estimated.
+    return Progress(*columns, disable=not is_shown, speed_estimate_period=300)
+
+
 class _Done(MofNCompleteColumn):
     def render(self, task):
         speed = task.finished_speed or task.speed
         return super().render(task) + Text("" if speed is None else f" {speed:,.1f}/s")
+
+
+def check_part_size(part_size: int) -> None:
+    """Raises InputError unless a part has at least one item."""
+    if part_size < 1:
+        raise InputError(f"--shard-size must be at least 1; received {part_size}")
 
 
 def continues(folder: Any, identity: dict[str, Any], dtype: str = "float32") -> bool:
@@ -157,24 +170,50 @@ def outcome(files, kept, rejected, seen, left) -> dict[str, Any]:
     return {"parts": files, "gone": gone, "rejected": rejected, "count": count}
 
 
-class _Known:
-    """The items of earlier parts, and those among them that are in no source any more (`gone`)."""
+def part_files(names: Iterable[str], before: dict[str, Any]) -> list[str]:
+    """The files of parts among some names: those of the last manifest first, in its order."""
+    parts = {name for name in names if _PART.fullmatch(name) or _TAR_PART.fullmatch(name)}
+    first = [part["file"] for part in before.get("parts", ()) if part["file"] in parts]
+    return first + sorted(parts.difference(first))
 
-    def __init__(self, folder, listed):
+
+class Known:
+    """The items of earlier parts, and those among them that are in no source any more (`gone`).
+
+    Args:
+        folder: of the parts, here or in an object store.
+        names: of the files of parts, in the order in which rows are counted.
+        tars: the parts of tars that are as they were: their items are kept.
+    """
+
+    def __init__(self, folder: Any, names: Sequence[str], tars: Names[str] = ()):
         self.files, self.total, self.next, self.gone = [], 0, 0, 0
+        self.kept_of_tars, self.rejected_of_tars, self.left_of_tars = [], [], Counter()
         self._rows, self._rejected, self._names = defaultdict(list), {}, set()
-        there = sorted(name for name in listed if _PART.fullmatch(name))
-        for name in (name for name in there if (Path(folder) / name).exists()):
-            names, stamps, rejected, _ = read_names(Path(folder) / name)
-            for row, item in enumerate(zip(names, stamps, strict=True), self.total):
-                self._rows[item].append(row)
-            self._rejected.update({(n, stamp): reason for n, reason, stamp in rejected})
-            self._names.update(names)
-            self.files.append({"file": name, "items": len(names)})
-            self.total += len(names)
-            self.next = int(_PART.fullmatch(name)[1]) + 1
+        for name in names:
+            content = read_names(f"{str(folder).rstrip('/')}/{name}")
+            if name in tars:
+                self._add_tar(content)
+            elif _PART.fullmatch(name):
+                self._add_items(content)
+                self.next = max(self.next, int(_PART.fullmatch(name)[1] or -1) + 1)
+            self.files.append({"file": name, "items": len(content[0])})
+            self.total += len(content[0])
         for rows in self._rows.values():
             rows.reverse()  # the first is taken first
+
+    def _add_items(self, content):
+        names, stamps, rejected, _ = content
+        for row, item in enumerate(zip(names, stamps, strict=True), self.total):
+            self._rows[item].append(row)
+        self._rejected.update({(n, stamp): reason for n, reason, stamp in rejected})
+        self._names.update(names)
+
+    def _add_tar(self, content):
+        names, _, rejected, left = content
+        self.kept_of_tars += range(self.total, self.total + len(names))
+        self.rejected_of_tars += [(name, reason) for name, reason, _ in rejected]
+        self.left_of_tars.update(left)
 
     def of(self, items):
         """`(rows of parts, rejected, numbers of new items)` of items as they are now."""

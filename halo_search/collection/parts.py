@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from halo_search.collection.sources import Items, open_file
+from halo_search.collection.sources import Items
 from halo_search.embeddings.arrays import joined
 from halo_search.errors import InputError
 from halo_search.files.json_files import parsed
+from halo_search.files.stores import open_file
 from halo_search.files.written import read_sealed
 
 MANIFEST = "manifest.json"

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 from halo_search.files.decoding import SUFFIXES
 from halo_search.files.folders import HIDDEN, by_reason, is_hidden, no_image, pictures_in, printable
+from halo_search.files.stores import open_file
 from halo_search.files.tables import SEPARATORS, read_table
 from halo_search.files.text_files import existing_folder, portable, read_lines
 from halo_search.files.vector_files import located, read_vectors
@@ -144,24 +145,6 @@ def members_of(path: Any, kind: str, left: Counter[str]) -> Iterator[tuple[str, 
                 raise EOFError("it has no end")
     except (tarfile.TarError, EOFError, OSError) as error:
         yield str(path), None, f"a damaged archive behind {count} items: {error}"
-
-
-def is_remote(path: Any) -> bool:
-    """Whether a path names an object store, `gs://bucket/photos`."""
-    return "://" in str(path)
-
-
-def open_file(path: Any) -> Any:
-    """A file here or in an object store, open for reading bytes; an InputError if it cannot be."""
-    try:
-        if not is_remote(path):
-            return open(path, "rb")
-        require("apache_beam", extra="beam")
-        from apache_beam.io.filesystems import FileSystems
-
-        return FileSystems.open(str(path))
-    except OSError as error:  # Beam's own is one
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _checked(contents, kind):

@@ -61,7 +61,7 @@ def no_image(source: Any, others: Sequence[tuple[str, str]] = ()) -> str:
     """What to say of a source without pictures."""
     left = by_reason(others)
     found = counted({"seen": len(others), "taken": 0, "left": left})
-    hint = "; `halo search encode --runner` reads tars" if ".tar" in left else ""
+    hint = "; `halo search encode --cluster auto` reads tars" if ".tar" in left else ""
     return f"{source}: holds no image ({', '.join(SUFFIXES)}); {found}{hint}"
 
 

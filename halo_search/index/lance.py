@@ -1,9 +1,13 @@
-"""A gallery on the disk, searched by LanceDB; what it says of a question is what `Index` says."""
+"""A gallery on the disk or in an object store, searched by LanceDB; what it says of a question is
+what `Index` says."""
 
+import contextlib
 import functools
+import io
 import itertools
 import os
 import shutil
+import tempfile
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -16,8 +20,15 @@ from halo_search.embeddings.arrays import as_arrays, length, take
 from halo_search.embeddings.spaces import SPACES
 from halo_search.errors import InputError, require
 from halo_search.files.array_files import read_array, read_arrays
-from halo_search.files.atomic import atomic
-from halo_search.files.written import KEY, Written, read_sealed
+from halo_search.files.stores import (
+    is_remote,
+    open_file,
+    plain,
+    refusal,
+    write_file,
+    written_in,
+)
+from halo_search.files.written import KEY, read_sealed
 from halo_search.index import exact, plan, scoring
 from halo_search.index.columns import assign_ids, held_ids, refuse_missing
 from halo_search.index.exact import best
@@ -65,7 +76,7 @@ class LanceIndex(Searchable):
     engine, has_moments, vector_moments = "lance", True, Searchable.moments
 
     def __init__(self, folder, table, description, similarity, hubs=None):
-        self.folder, self.table = Path(folder), table
+        self.folder, self.table = _place(folder), table
         self.description, self.similarity, self.hubs = description, similarity, hubs
         self._space = hubs or SPACES[description["space"]]
         self._is_product = self._space.metric == "inner_product"
@@ -89,7 +100,7 @@ class LanceIndex(Searchable):
     ):
         """An index saved in `folder`, new or empty. As `Index.build`; embeddings may be an iterator
         of parts, and `columns` are names to one value an item each, for `where`."""
-        similarity, folder = scoring.resolve(similarity), Path(folder)
+        similarity, folder = scoring.resolve(similarity), _place(folder)
         written, parts = _fresh(folder), _parts(gallery_embeddings)
         first = as_arrays(next(parts, {"mean": np.empty((0, 1))}), "gallery_embeddings")
         description = plan.describe(first, similarity, side, None, None)
@@ -105,7 +116,7 @@ class LanceIndex(Searchable):
         fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
         try:
             written.claim(FOLDER, BANK_FILE)
-            index.table = lancedb.connect(folder).create_table(TABLE, schema=pa.schema(fields))
+            index.table = _connect(folder).create_table(TABLE, schema=pa.schema(fields))
             index._add(itertools.chain([first], parts), ids, columns)
             index.save(folder)
         except BaseException:
@@ -116,21 +127,26 @@ class LanceIndex(Searchable):
     @classmethod
     def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "LanceIndex":
         """Opens a saved index, whose items stay on the disk, as `Index.load`."""
-        path = (folder := Path(folder)) / MANIFEST
+        folder = _place(folder)
+        path = f"{folder}/{MANIFEST}"
         try:
-            saved = read_sealed(path)
+            saved = written_in(folder, MANIFEST).content if is_remote(folder) else read_sealed(path)
             if (saved.get("engine"), saved.get("version")) != (cls.engine, VERSION):
                 raise InputError(f"{path}: of another version; build the index again")
             description, bank = saved["description"], None
-            moments = GalleryMoments(**read_arrays(folder / saved["moments"]))
+            with _read_here(folder, saved["moments"]) as file:
+                moments = GalleryMoments(**read_arrays(file))
             if "hubs" in description:
-                bank = np.array(read_array(folder / BANK_FILE))
-            table = lancedb.connect(folder).open_table(TABLE)
+                with _read_here(folder, BANK_FILE) as file:
+                    bank = np.array(read_array(file))
+            table = _connect(folder).open_table(TABLE)
             if is_behind := table.version != saved["table_version"]:
                 table.checkout(saved["table_version"])
         except (OSError, ValueError, RuntimeError) as error:  # as LanceDB says what is damaged
             if isinstance(error, InputError):
                 raise
+            if is_remote(folder):
+                raise refusal(folder, error) from error
             raise InputError(f"{folder}: cannot be read as an index: {_first(error)}") from error
         wanted = scoring.saved(path, description, similarity)
         index = cls(folder, table, description, wanted, plan.saved_space(description, bank))
@@ -251,9 +267,9 @@ class LanceIndex(Searchable):
     def save(self, folder: str | os.PathLike) -> None:
         """Saves the index as it is now, and trains or extends LanceDB's. Into another folder, new
         or empty, files are linked or copied, and further changes go there."""
-        folder = Path(folder)
+        folder = _place(folder)
         try:
-            if folder.resolve() != self.folder.resolve():
+            if os.path.realpath(folder) != os.path.realpath(self.folder):
                 self._move(folder)
             self._before_change()
             known = {one.columns[0]: one.name for one in self.table.list_indices()}
@@ -273,9 +289,13 @@ class LanceIndex(Searchable):
             raise InputError(f"{folder}: cannot write the index: {error}") from error
 
     def _move(self, folder):
+        if is_remote(folder) or is_remote(self.folder):
+            raise InputError(
+                f"{folder}: an index that lies in {self.folder} is saved there only; build another"
+            )
         _fresh(folder).claim(FOLDER, BANK_FILE)
         shutil.copytree(self.folder / FOLDER, folder / FOLDER, copy_function=_link)
-        table = lancedb.connect(folder).open_table(TABLE)
+        table = _connect(folder).open_table(TABLE)
         if table.version != self.table.version:
             table.checkout(self.table.version)
             self._is_behind = True
@@ -283,13 +303,15 @@ class LanceIndex(Searchable):
 
     def _write(self):
         """Writes what lies beside the table, and then the manifest that names its state."""
-        written, moments = Written(self.folder, MANIFEST), f"moments-{self.table.version}.npz"
+        written, moments = written_in(self.folder, MANIFEST), f"moments-{self.table.version}.npz"
         written.claim(moments)
-        with atomic(self.folder / moments) as path:
-            np.savez(path, **self.moments.arrays())
+        file = io.BytesIO()
+        np.savez(file, **self.moments.arrays())
+        write_file(f"{self.folder}/{moments}", file.getvalue())
         if self.hubs is not None:
-            with atomic(self.folder / BANK_FILE) as path:
-                np.save(path, self.hubs.bank)
+            file = io.BytesIO()
+            np.save(file, self.hubs.bank)
+            write_file(f"{self.folder}/{BANK_FILE}", file.getvalue())
         saved = {"version": VERSION, "engine": self.engine, "table_version": self.table.version}
         described = scoring.described(self.description, self.similarity, True)
         written.write({**saved, "description": described, "moments": moments})
@@ -370,6 +392,33 @@ def _parts(embeddings):
     return iter(embeddings) if hasattr(embeddings, "__next__") else iter([embeddings])
 
 
+def _place(folder):
+    """A path, or the address of a folder of an object store."""
+    return plain(folder) if is_remote(folder) else Path(plain(folder))
+
+
+def _connect(folder):
+    """LanceDB in a folder. Its client of object stores reads the environment too, but asks for
+    `AWS_ALLOW_HTTP` where an endpoint has no TLS."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    if not str(folder).startswith("s3://") or not endpoint:
+        return lancedb.connect(folder)
+    options = {"aws_endpoint": endpoint, "allow_http": str(endpoint.startswith("http:")).lower()}
+    return lancedb.connect(folder, storage_options=options)
+
+
+@contextlib.contextmanager
+def _read_here(folder, name):
+    """The path of a file of a folder, copied to this machine for the block where it is remote."""
+    if not is_remote(folder):
+        yield folder / name
+        return
+    with open_file(f"{folder}/{name}") as file, tempfile.TemporaryDirectory() as here:
+        copy = Path(here) / name
+        copy.write_bytes(file.read())
+        yield copy
+
+
 def _first(error):
     return str(error).splitlines()[0]
 
@@ -386,7 +435,7 @@ def _matrix(column, width):
 
 def _fresh(folder):
     """The list of a folder that is new, empty, or of a build that was stopped."""
-    written = Written(folder, MANIFEST)
+    written = written_in(folder, MANIFEST)
     written.check()
     if set(written.content) - {KEY}:
         raise InputError(f"{folder}: holds an index; choose another folder")

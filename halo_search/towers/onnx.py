@@ -68,7 +68,8 @@ def open_onnx(
 
     Args:
         path: the file, which errors name.
-        threads: that one call uses; 0: as many as there are cores.
+        threads: that one call uses; 0: those of `OMP_NUM_THREADS`, which Ray sets for its workers,
+            else as many as there are cores.
         contents: of the file, where they have been read already.
         weights: reads the initializers that lie outside of the graph, by name.
         lean: whether int8 weights stay int8 in memory, and become floats at each run.
@@ -94,9 +95,14 @@ def open_onnx(
     return forward
 
 
+def _threads_of_environment():
+    value = os.environ.get("OMP_NUM_THREADS", "")
+    return int(value) if value.isdecimal() else 0
+
+
 def _session(path, threads, contents, weights, lean):
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = threads or _threads_of_environment()
     # Threads that wait by spinning cost a server of single questions more than the tower.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # what is wrong is raised, too
