@@ -12,7 +12,7 @@ import pytest
 
 from demo.__main__ import main as demo
 from export import warmup
-from halo_search.collection import sources
+from halo_search.collection.cluster import encode_on_cluster
 from halo_search.errors import MissingPackageError, require
 from zoo import encoders
 from zoo.data.text.clip_tokenizer import ClipTokenizer
@@ -41,7 +41,7 @@ def import_lance():
 
 
 PLACES = {
-    "an object store": ("apache_beam", "beam", lambda: sources.open_file("gs://bucket/a.jpg")),
+    "a cluster": ("ray", "cluster", lambda: encode_on_cluster("photos", "toy_birds_pfe", "out")),
     "a CLIP tokenizer": ("keras_hub", "models", lambda: ClipTokenizer({"a": 0}, [], max_words=5)),
     "a BERT backbone": ("keras_hub", "models", lambda: encoders.bert(None, 7, 5, num_layers=1)),
     "a CLIP image backbone": ("keras_hub", "models", lambda: encoders.clip_image("tiny")),

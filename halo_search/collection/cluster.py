@@ -196,7 +196,8 @@ def run(job: Job, units: Sequence[Unit], resources: dict[str, float]) -> Iterato
     context.enable_progress_bars = False
     context.print_on_execution_start = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    # The job travels with each unit: constructor arguments would be lost with the node that has them.
+    # The job travels with each unit: constructor arguments would be lost with the node that holds
+    # them.
     rows = [{"number": n, "unit": pickle.dumps((job, unit))} for n, unit in enumerate(units)]
     dataset = ray_data.from_items(rows, override_num_blocks=min(len(rows), _MOST_BLOCKS))
     pool = ray_data.ActorPoolStrategy(min_size=1, max_size=len(units))

@@ -252,7 +252,7 @@ def test_sources_and_folders_that_are_none(tmp_path):
     (tmp_path / "a.csv").write_text("image\nb.png\n")
     with pytest.raises(InputError, match="this model reads none"):
         collection.read_source(tmp_path / "a.csv", names=["a"])
-    with pytest.raises(InputError, match="needs --runner"):
+    with pytest.raises(InputError, match="needs --cluster"):
         encode(numbers(1), Numbers(), "gs://bucket/parts")
     with pytest.raises(InputError, match="--shard-size must be at least 1"):
         encode(numbers(1), Numbers(), tmp_path / "new", part_size=0)
