@@ -89,15 +89,15 @@ def growth(folder, sizes=CAPTIONS):
 def dead_nodes(folder, times=TIMES, count=PICTURES):
     """A node that dies without warning while another is added; some pictures cannot be read."""
     source = mixed(folder / "photos", count)
-    for number in range(times):
-        draw, out = random.Random(SEED + number), folder / f"parts-{number}"
-        with cluster(2) as nodes:
+    with cluster(2) as nodes:
+        for number in range(times):
+            draw, out = random.Random(SEED + number), folder / f"parts-{number}"
             job = start_command(small_job(source, out, nodes.address))
             done = wait_for_parts(out, draw.randrange(1, 10), job)
             nodes.remove(draw.randrange(2))
             nodes.add()
             finish(job)
-        yield {"time": number, "killed_after_parts": done, **truth(out, count)}
+            yield {"time": number, "killed_after_parts": done, **truth(out, count)}
 
 
 def dead_drivers(folder, times=TIMES, count=PICTURES):

@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
-import halo_search
-from halo_search import presets
+from halo_search import __version__, presets
 from halo_search.collection import parts
 from halo_search.collection.encoding import (
     DTYPES,
@@ -46,6 +45,7 @@ from halo_search.files.stores import (
     write_file,
     written_in,
 )
+from halo_search.towers import open_tower
 from halo_search.towers.onnx import OnnxTower
 
 AUTO = "auto"
@@ -77,7 +77,7 @@ class Job:
     folder: str
     dtype: str
     source: str
-    version: str = halo_search.__version__
+    version: str = __version__
 
 
 def encode_on_cluster(
@@ -130,7 +130,7 @@ def encode_on_cluster(
         raise ValueError(f"`dtype` must be one of {DTYPES}; received {dtype!r}")
     _ray_data()
     model = presets.absolute(model)
-    tower = halo_search.open_tower(model, side, batch_size)
+    tower = open_tower(model, side, batch_size)
     source, folder = _shared(source), _shared(folder)
     items, tars = read_listing(source, side, column, names, tower.reads == "vectors")
     written = written_in(folder, MANIFEST)
@@ -264,8 +264,8 @@ def encode_unit(tower: Any, unit: Unit) -> Encoded:
 
 def _open(job):
     """The tower of a job on this node. Raises InputError if the node lacks what the job needs."""
-    if job.version != halo_search.__version__:
-        raise InputError(f"halo-zoo {halo_search.__version__}, not {job.version}, is installed")
+    if job.version != __version__:
+        raise InputError(f"halo-zoo {__version__}, not {job.version}, is installed")
     for what, path in (("source", _root(job.source)), ("OUT", f"{job.folder}/{MANIFEST}")):
         if not is_remote(path) and not os.path.exists(path):
             raise InputError(
@@ -274,7 +274,7 @@ def _open(job):
             )
     # A Keras tower takes as many threads as the actor has CPUs, as an ONNX tower does.
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
-    tower = halo_search.open_tower(job.model, job.side, job.batch_size)
+    tower = open_tower(job.model, job.side, job.batch_size)
     if tower.model_sha256 != job.model_sha256:
         raise InputError(f"--model {job.model}: another model lies there")
     return tower
