@@ -18,7 +18,7 @@ from zoo.training.resume import read_history
 
 RECIPE = Path(own_vectors.__file__)
 ROOT = RECIPE.parent.parent
-SMALL = ("--method=pcmepp", "--batch-size=32", "--epochs=4", "--steps-per-epoch=4")
+SMALL = ("--method=pcmepp", "--batch-size=32", "--epochs=3", "--steps-per-epoch=4")
 WAIT = 900  # seconds
 
 

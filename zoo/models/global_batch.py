@@ -47,7 +47,8 @@ def gather(batch, images, captions):
     batch = {name: ops.convert_to_tensor(v) for name, v in batch.items() if name != "images"}
     rows = keras.tree.flatten((batch, images, captions))
     sizes = [ops.cast(ops.shape(own)[:1], "int32") for own in rows]
-    sent = [_to_float32(own) for own in (*rows, *sizes)]
+    # Workers gather only tensors that lie on a device; vectors of a batch's own are on none yet.
+    sent = [tf.identity(_to_float32(own)) for own in (*rows, *sizes)]
     # Sent together: each collective of its own would cost a round.
     received = tf.distribute.get_replica_context().all_gather(sent, axis=0)
     received = [tf.stop_gradient(values) for values in received]
