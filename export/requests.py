@@ -113,4 +113,10 @@ def _check_area(content, max_pixels):
     message = f"`images` must have at most {max_pixels:,} pixels; received height and width"
     # Divided, since the product of two declared sizes of 2³² does not fit.
     inside = (height > 0) & (width > 0) & (height <= max_pixels // tf.maximum(width, 1))
-    return require(inside, message, height, width)
+    with tf.control_dependencies([require(inside, message, height, width)]):
+        is_bare = picture_headers.is_cmyk_without_marker(content)
+    return require(
+        ~is_bare,
+        "`images` must not be CMYK JPEG files without Adobe's marker, of which programs disagree "
+        "whether numbers are ink or light; save them as RGB",
+    )

@@ -202,6 +202,7 @@ def test_arrays_are_taken_as_what_they_plainly_are(name):
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not an image"),
         (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "found HEIC"),
         (b"<html>404</html>", "not an image"),
+        (odd_pictures.twelve_bits(FILES["RGB.jpg"][0]), "a damaged image|not an image"),
         (Path("/nowhere.png"), "/nowhere.png: No such file"),
     ],
 )

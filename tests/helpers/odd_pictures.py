@@ -1,6 +1,7 @@
 """Pictures of every format and oddity, with the pixels that they plainly hold."""
 
 import io
+import zlib
 
 import numpy as np
 from PIL import Image
@@ -35,8 +36,17 @@ def files():
     one, wide = np.asarray(photo)[:1, :1], np.tile(np.asarray(photo)[:2], (1, 465, 1))
     found["one pixel.png"] = _file(Image.fromarray(one), "PNG"), one
     found["20,000 pixels wide.png"] = _file(Image.fromarray(wide), "PNG"), wide
+    marked = found["CMYK.jpg"][0]
+    found["CMYK without Adobe's marker.jpg"] = _without_adobe(marked), None
+    found["YCCK.jpg"] = _ycck(marked), None
     found["no end.jpg"] = found["CMYK.jpg"][0][:-2], None
     found["deep.png"] = _file(Image.fromarray(deep), "PNG"), _grey(deep >> 8)
+    fine = np.asarray(photo).astype(np.uint16) * 256 + 77
+    found["deep, three colours.png"] = png(fine, 2), rgb["RGB"]
+    found["interlaced.png"] = png(np.asarray(photo), 2, interlaced=True), rgb["RGB"]
+    found["interlaced, deep.png"] = png(deep, 0, interlaced=True), _grey(deep >> 8)
+    found["a clear colour.png"] = png(np.asarray(photo), 2, b"\0\x40\0\x41\0\x42"), rgb["RGB"]
+    found["a clear grey.png"] = png(np.asarray(grey), 0, b"\0\x40"), rgb["L"]
     found["table with a clear colour.png"] = _file(table, "PNG", transparency=3), rgb["P"]
     found["moving.png"] = _file(photo, "PNG", **several), rgb["RGB"]
     found["late exif.png"] = _late_exif(photo, exif), _turned(rgb["RGB"])
@@ -69,8 +79,51 @@ def is_upright(name):
 
 
 def refused_by_exports(name):
-    """Whether an export refuses a file of `files`: it takes whole JPEG and PNG files."""
-    return name == "no end.jpg" or not name.endswith((".jpg", ".png", ".mpo"))
+    """Whether an export refuses a file of `files`: it takes whole JPEG and PNG files, and no CMYK
+    whose inks may be meant either way."""
+    refused = name in ("no end.jpg", "CMYK without Adobe's marker.jpg")
+    return refused or not name.endswith((".jpg", ".png", ".mpo"))
+
+
+def twelve_bits(jpeg):
+    """A JPEG whose header says 12 bits a colour."""
+    start = jpeg.index(b"\xff\xc0")
+    return jpeg[: start + 4] + b"\x0c" + jpeg[start + 5 :]
+
+
+def _without_adobe(jpeg):
+    start = jpeg.index(b"\xff\xee\x00\x0eAdobe")
+    return jpeg[:start] + jpeg[start + 16 :]
+
+
+def _ycck(jpeg):
+    """The file of CMYK whose Adobe marker says that its inks are Y, Cb, Cr and K."""
+    start = jpeg.index(b"\xff\xee\x00\x0eAdobe")
+    return jpeg[: start + 15] + b"\x02" + jpeg[start + 16 :]
+
+
+_PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2))
+_PASSES = (*_PASSES, (1, 0, 2, 1))  # of Adam7: first row and column, and the steps
+
+
+def png(pixels, colours, clear=b"", interlaced=False):
+    """A PNG of `(height, width)` or `(height, width, 3)` of 8 or 16 bits, which Pillow does not
+    write interlaced, nor of 16 bits in colours; `clear` is the colour of its tRNS chunk."""
+    height, width = pixels.shape[:2]
+    steps = _PASSES if interlaced else ((0, 0, 1, 1),)
+    rows = []
+    for top, left, down, right in steps:
+        part = pixels[top::down, left::right].astype(pixels.dtype.newbyteorder(">"))
+        rows += [b"\0" + row.tobytes() for row in part] if part.size else []
+    depth = 8 * pixels.dtype.itemsize
+    header = width.to_bytes(4) + height.to_bytes(4) + bytes([depth, colours, 0, 0, interlaced])
+    chunks = [_chunk(b"IHDR", header), _chunk(b"tRNS", clear) if clear else b""]
+    chunks += [_chunk(b"IDAT", zlib.compress(b"".join(rows))), _chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def _chunk(name, data):
+    return len(data).to_bytes(4) + name + data + zlib.crc32(name + data).to_bytes(4)
 
 
 def _file(picture, kind, **options):
