@@ -12,6 +12,7 @@ from halo_search.files.decoding import SUFFIXES
 # What systems put beside photos: copies that nobody took for pictures of their own.
 SYSTEM_FOLDERS = ("@eaDir", "__MACOSX", "#recycle", "$RECYCLE.BIN")
 HIDDEN = "hidden"
+NOT_HERE = "in iCloud and not on this disk; download it"  # of `.IMG_1.HEIC.icloud`
 UNPRINTABLE = "a name that is not UTF-8 or holds control characters; rename the file"
 _TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # letters that follow
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of lines and paragraphs
@@ -35,7 +36,7 @@ def pictures_in(folder: str | os.PathLike) -> tuple[list[Path], list[tuple[str, 
                 if path.is_symlink():
                     others.append((name, "link to a folder"))
             elif is_hidden(name):
-                others.append((name, HIDDEN))
+                others.append((name, NOT_HERE if suffix == ".icloud" else HIDDEN))
             elif not path.is_file():
                 others.append((name, "broken link" if path.is_symlink() else "not a file"))
             elif suffix in SUFFIXES:

@@ -69,6 +69,12 @@ def portable(name):
     return name.replace("\\", "/")
 
 
+def comparable(name: str) -> str:
+    """A name as names are compared: Unicode has two ways to write a letter with an accent, NFC and
+    NFD, and macOS, tables and lists differ in which they write."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
 def name_on_disk(folder, name):
     """A file's name as the disk has it, in NFC or NFD, of which macOS and a table may differ."""
     folder = Path(folder)

@@ -133,7 +133,11 @@ def _parquet(path, name, what):
     sizes = np.unique(compute.list_value_length(column).to_numpy())
     if len(sizes) != 1:
         raise InputError(f"{path}:{chosen}: expected lists of one length, found {list(sizes)}")
-    return compute.list_flatten(column).to_numpy().reshape(len(column), -1)
+    values = compute.list_flatten(column)
+    if values.null_count:
+        row = int(np.argmax(values.is_null().to_numpy())) // int(sizes[0])
+        raise InputError(f"{path}:{chosen}: expected numbers alone, row {row} has a null")
+    return values.to_numpy().reshape(len(column), -1)
 
 
 def _blocks(array):

@@ -5,6 +5,8 @@ import fnmatch
 
 import numpy as np
 
+from halo_search.files.text_files import comparable
+
 LARGEST_ID = 2**63 - 2  # one more is still an int64, which `next_id` has to be
 
 
@@ -70,25 +72,30 @@ def held_ids(ids, held, name="ids"):
 
 def ids_among(among, names):
     """The ids of items by their names, or by a pattern of names; numbers are ids, also as texts
-    that no item is called. A ValueError if there is no such item, or a text is given twice."""
+    that no item is called. Names in NFC and NFD are the same (`comparable`), except where both are
+    there. A ValueError if there is no such item, or a text is given twice."""
     if isinstance(among, str):
         if names is None:
             raise ValueError(f"`among` must be ids: the items have no names; received {among!r}")
-        kept = set(fnmatch.filter(names.values(), among))
-        if not kept:
+        pattern = comparable(among)
+        found = [one for one, name in names.items() if fnmatch.fnmatch(comparable(name), pattern)]
+        if not found:
             raise ValueError(f"`among` must be a pattern of names; {among!r} fits none")
-        return [one for one, name in names.items() if name in kept]
+        return found
     if not any(isinstance(one, str) for one in among):
         return among
-    among, found = [str(one) for one in among], {}
+    texts, by_name, by_form = [str(one) for one in among], {}, {}
     for one, name in (names or {}).items():
-        found.setdefault(name, []).append(one)
-    if lost := [one for one in among if one not in found and not one.isdecimal()]:
-        raise ValueError(f"`among` must be names or ids of items; {lost[0]!r} is none")
-    text, count = collections.Counter(among).most_common(1)[0]
+        by_name.setdefault(name, []).append(one)
+        by_form.setdefault(comparable(name), []).append(one)
+    found = [by_name.get(text) or by_form.get(comparable(text)) for text in texts]
+    for text, ids in zip(texts, found, strict=True):
+        if ids is None and not text.isdecimal():
+            raise ValueError(f"`among` must be names or ids of items; {text!r} is none")
+    text, count = collections.Counter(texts).most_common(1)[0]
     if count > 1:
         raise ValueError(f"`among` must be distinct; received {text!r} twice")
-    return [one for text in among for one in found.get(text) or [int(text)]]
+    return [one for text, ids in zip(texts, found, strict=True) for one in ids or [int(text)]]
 
 
 def refuse_missing(missing, name="ids"):

@@ -339,3 +339,16 @@ def test_bad_captions_and_ids(tmp_path):
     path.write_text("\n".join(whole[:-1]))
     with pytest.raises(InputError, match=re.escape(f"{path}:19: expected 4 captions")):
         _load_regions(tmp_path)
+
+
+@pytest.mark.parametrize("odd", ["9", 9.0, True, 1 << 63])
+def test_an_id_of_another_type_is_told_as_that(tmp_path, odd):
+    content = _content()
+    content["images"][0]["id"] = odd
+    file = _write(tmp_path / "captions.json", content)
+    with pytest.raises(InputError, match="expected a whole number of 64 bits as 'id', found"):
+        _load(file, None)
+    del content["images"][0]["id"]
+    file = _write(tmp_path / "captions.json", content)
+    with pytest.raises(InputError, match="expected the keys 'id', 'file_name' in"):
+        _load(file, None)

@@ -109,3 +109,13 @@ def test_missing_and_damaged_photos(photos):
         path.unlink()
     with pytest.raises(InputError, match="no image with captions is left"):
         load_pairs(photos / "pairs.csv")
+
+
+def test_a_table_of_another_encoding_says_so_where_bad_rows_are_left_out(photos):
+    table = photos / "pairs.csv"
+    rows = ["image,caption", *(f"{name},caf\u00e9 {name}" for name in ("a.jpg", "b.png", "c.jpg"))]
+    table.write_bytes("\n".join(rows).encode("cp1252"))
+    with pytest.raises(
+        InputError, match=r"3 left out, the first: .*:2: expected UTF-8, found byte"
+    ):
+        own_pairs.load_split(table, "train", skip_bad=True)

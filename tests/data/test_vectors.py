@@ -132,3 +132,12 @@ def test_bad_input_is_one_line(files):
     refused(files, "holds Python objects .a pickle., which are refused unread", images="pickle.npy")
     outside = save("pairs.npy", np.array([[0, 0], [1, 40], [2, 2]]))
     refused(files, r"row 1 is \(1, 40\); expected rows below 40 and 40", pairs=outside)
+
+
+def test_a_null_in_a_list_is_told_as_that(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    column = arrow.array([[1.0, 2.0], [3.0, None]], arrow.list_(arrow.float32()))
+    parquet.write_table(arrow.table({"images": column}), tmp_path / "v.parquet")
+    with pytest.raises(InputError, match="images: expected numbers alone, row 1 has a null"):
+        read_vectors(tmp_path / "v.parquet", "images")

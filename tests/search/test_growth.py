@@ -17,6 +17,7 @@ from halo_search import collection
 from halo_search.cli.search import main
 from halo_search.collection import Collection, encoding
 from halo_search.errors import InputError
+from halo_search.files import folders
 from halo_search.index import built
 
 CAPTIONS = ["red", "green", "blue"]
@@ -233,6 +234,7 @@ def _hidden(folder):
             lambda p, _: [_hidden(p / f) for f in ("@eaDir", ".thumbnails", "__MACOSX")],
             {"hidden": 3},
         ),
+        (lambda p, _: (p / ".b.png.icloud").write_bytes(b"x"), {folders.NOT_HERE: 1}),
         (lambda p, _: (p / "._b.png").write_bytes(b"\0\5\26\7"), {"hidden": 1}),  # of macOS
     ],
 )

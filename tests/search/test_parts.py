@@ -9,6 +9,7 @@ import zoo
 from halo_search.confidence import Fits, Probes
 from halo_search.embeddings.arrays import take
 from halo_search.index import Index
+from halo_search.index.columns import ids_among
 from halo_search.retriever.gallery_model import GalleryModel
 from zoo import similarities as S
 
@@ -113,3 +114,17 @@ def test_a_part_is_of_the_gallery_as_it_is(make, rng):
     whole._names = None
     with pytest.raises(ValueError, match="the items have no names; received '2/"):
         whole.part("2/*")
+
+
+NFC, NFD = "caf\u00e9.jpg", "cafe\u0301.jpg"
+
+
+@pytest.mark.parametrize(("there", "asked"), [(NFC, NFD), (NFD, NFC)])
+def test_names_with_accents_are_found_however_they_are_written(there, asked):
+    names = {7: there, 8: "b.jpg"}
+    assert ids_among([asked], names) == [7]
+    assert ids_among(["b.jpg", asked], names) == [8, 7]
+    assert ids_among(asked.replace("jpg", "*"), names) == [7]
+    assert ids_among([asked], {**names, 9: asked}) == [9], "both are there"
+    with pytest.raises(ValueError, match="is none"):
+        ids_among(["cafe.jpg"], names)

@@ -15,6 +15,7 @@ from zoo.data.loaders.gather import (
     has_fields,
     is_karpathy,
     karpathy_records,
+    lacking,
 )
 from zoo.data.records import Loaded, Problems
 from zoo.metrics.annotations import read_ids
@@ -74,7 +75,8 @@ def coco_records(contents, problems):
                 raise InputError(f"{path}: expected a list {key!r}, as COCO's files have it")
         for entry in content["images"]:
             if not has_fields(entry, id=int, file_name=str):
-                problems.bad("bad entries", path, f"expected 'id' and 'file_name' in {entry!r}")
+                why = lacking(entry, id=int, file_name=str)
+                problems.bad("bad entries", path, why)
                 continue
             where = f"{path}: image {entry['id']}"
             if entry["id"] in listed:
@@ -84,7 +86,7 @@ def coco_records(contents, problems):
                 listed[entry["id"]] = Record(_places(name, path), entry["id"], [], [], where)
         for entry in content["annotations"]:
             if not has_fields(entry, id=int, image_id=int, caption=object):
-                why = f"expected 'id', 'image_id' and 'caption' in {entry!r}"
+                why = lacking(entry, id=int, image_id=int, caption=object)
                 problems.bad("bad entries", path, why)
                 continue
             where = f"{path}: annotation {entry['id']}"

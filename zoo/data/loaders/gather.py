@@ -28,15 +28,30 @@ class Record(NamedTuple):
     split: str | None = None
 
 
+_KINDS = {int: "a whole number of 64 bits", str: "text", list: "a list", object: "a value"}
+
+
 def has_fields(entry, **kinds):
     """Whether an entry of a JSON file is an object with these keys and kinds of values: `str`,
     `int` (one that an id may be: 64 bits, no truth value), `list`, or `object` for anything."""
     return isinstance(entry, dict) and all(
-        key in entry
-        and isinstance(entry[key], kind)
-        and (kind is not int or (not isinstance(entry[key], bool) and abs(entry[key]) < 1 << 63))
-        for key, kind in kinds.items()
+        key in entry and _is_of(entry[key], kind) for key, kind in kinds.items()
     )
+
+
+def lacking(entry, **kinds):
+    """Why `has_fields` is not true of an entry: a key is missing, or its value of another kind."""
+    keys = ", ".join(map(repr, kinds))
+    if not isinstance(entry, dict) or not kinds.keys() <= entry.keys():
+        return f"expected the keys {keys} in {entry!r}"
+    key, kind = next((key, kind) for key, kind in kinds.items() if not _is_of(entry[key], kind))
+    return f"expected {_KINDS[kind]} as {key!r}, found {entry[key]!r}"
+
+
+def _is_of(value, kind):
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    return isinstance(value, kind)
 
 
 def gather(name, listed, images, image_size, problems=None, missing="skip", verbose=True):

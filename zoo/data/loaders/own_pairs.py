@@ -1,7 +1,6 @@
 """Pictures and captions of one's own, in any of the layouts that people have."""
 
 import os
-import unicodedata
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halo_search.errors import InputError
-from halo_search.files.text_files import name_on_disk
+from halo_search.files.text_files import comparable, name_on_disk
 from zoo.data.loaders.gather import Record, gather
 from zoo.data.loaders.layouts import recognised
 from zoo.data.records import Problems, Records
@@ -89,7 +88,7 @@ def read_layout(layout, problems, caption_column="caption"):
         if any(empty) or not row.captions:
             problems.bad("empty captions", row.where, f"expected text as {caption_column!r}")
         told = _relative(Path(row.image).as_posix(), folder)
-        name = unicodedata.normalize("NFC", told)  # one image, however its name is written
+        name = comparable(told)  # one image, however its name is written
         if name not in found:
             files = (name_on_disk(folder, told),)
             found[name] = Record(files, told, [], None, row.where)
@@ -166,6 +165,7 @@ def load_split(
         raise InputError(
             f"{source}: expected three images at least, one for validation and one for the test; "
             f"found {len(listed)} with captions, and none for {', '.join(empty)}"
+            f"{problems.summary()}"
         )
     own = Problems(skip_bad)
     if split == "train":  # what is wrong with rows is said once

@@ -48,6 +48,13 @@ class Problems:
         """Notes a missing item, which is allowed and listed."""
         self.skipped.append(Skipped(kind, str(where), why))
 
+    def summary(self):
+        """How many were left out, and why the first was: the end of a sentence, or nothing."""
+        if not self.skipped:
+            return ""
+        first = self.skipped[0]
+        return f"; {len(self.skipped):,} left out, the first: {first.where}: {first.why}"
+
 
 def write_skipped(run: str | os.PathLike, *records: Any) -> dict[str, dict[str, int]]:
     """Writes what was left out of some splits, `Records`, as JSON Lines into a run's folder, and
