@@ -5,6 +5,7 @@ import importlib
 
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from halo_search.cli.checks import check_model
+from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import OneLineParser, program, run
 
 
@@ -19,7 +20,9 @@ def _parser():
     parser = OneLineParser(prog=program("python -m export"), description=__doc__)
     parser.add_argument("run", metavar="RUN", help="name, folder or handle of a model")
     parser.add_argument("out", metavar="OUT", help="folder of the versions; created if missing")
-    parser.add_argument("--version", type=int, default=1, help="version number (default 1)")
+    parser.add_argument(
+        "--version", type=whole_number(), default=1, help="version number (default 1)"
+    )
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -33,8 +36,12 @@ def _parser():
         default=True,
         help="signatures with search-space vectors",
     )
-    parser.add_argument("--batch-size", type=int, help="the one size of a batch (default: any)")
-    parser.add_argument("--image-size", type=int, help="where the image encoder leaves it free")
+    parser.add_argument(
+        "--batch-size", type=whole_number(), help="the one size of a batch (default: any)"
+    )
+    parser.add_argument(
+        "--image-size", type=whole_number(), help="where the image encoder leaves it free"
+    )
     parser.add_argument(
         "--storage", choices=STORAGE, default="float32", help="of the weights (float32)"
     )
@@ -47,7 +54,10 @@ def _parser():
         "--crop-fraction", type=float, help="of the shorter side, for crop (as the run did)"
     )
     parser.add_argument(
-        "--max-pixels", type=int, default=MAX_PIXELS, help=f"of a picture ({MAX_PIXELS:,})"
+        "--max-pixels",
+        type=whole_number(),
+        default=MAX_PIXELS,
+        help=f"of a picture ({MAX_PIXELS:,})",
     )
     return parser
 

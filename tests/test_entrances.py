@@ -14,7 +14,7 @@ import released
 import zoo
 from demo import sources
 from export import __main__ as export
-from halo_search.cli import evaluate, search
+from halo_search.cli import evaluate, hub_handles, search
 from halo_search.errors import InputError
 from hugging_face import write_siglip
 from tiny_hub import siglip_pieces, tiny_hub
@@ -140,6 +140,8 @@ def offline(monkeypatch):
         raise ConnectionError("Failed to resolve 'api.kaggle.com'")
 
     monkeypatch.setattr(preset_utils.kagglehub, "model_download", unreachable)
+    # Commands look first; tests/test_cli_options.py.
+    monkeypatch.setattr(hub_handles, "_why_unreachable", lambda address: None)
 
 
 # `make test` asks each kind of the first two, which all others go through; what these do then has

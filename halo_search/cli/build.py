@@ -16,6 +16,7 @@ from halo_search.cli.encode import (
     report_count,
     tower_of,
 )
+from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import naming
 from halo_search.collection.encoding import continues
 from halo_search.collection.sources import PICTURES
@@ -23,7 +24,7 @@ from halo_search.errors import InputError
 from halo_search.files.json_files import read_object
 from halo_search.files.written import Written
 from halo_search.index import built
-from halo_search.index.similarities import BY_NAME
+from halo_search.index.similarities import BY_NAME, OF_KERAS
 from halo_search.retriever.gallery_model import GalleryModel
 from halo_search.retriever.hubs import MOST_ITEMS
 from halo_search.retriever.parts import HUBS, bank_of, training_note
@@ -84,7 +85,7 @@ def _add_index(command):
         "(default: the model's own)",
     )
     command.add_argument(
-        "--candidates", type=int, help="number of candidates that are re-ranked exactly"
+        "--candidates", type=whole_number(), help="number of candidates that are re-ranked exactly"
     )
     command.add_argument(
         "--probes",
@@ -172,17 +173,24 @@ def update(options):
 
 
 def _check(options):
-    """Raises InputError for names and paths that are not there, before a model opens."""
+    """Raises InputError for numbers out of range, and names and paths that are not there, before a
+    model opens."""
+    for name in ("shard_size", "batch_size"):
+        if getattr(options, name, 1) < 1:
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError(f"{flag} must be at least 1; received {getattr(options, name)}")
     with naming("--model", options.model):
         check_model(options.model)
     if options.probes is not None:
         check_run(options.probes, f"--probes {options.probes}: no such run folder or preset")
     check_path(options.pairs, f"--pairs {options.pairs}: no such file or folder")
-    if options.similarity is not None and options.similarity not in BY_NAME:
-        try:
-            keras_models().check_similarity(options.similarity)
-        except ValueError as error:
-            raise InputError(f"--similarity: {error}") from error
+    names = (*BY_NAME, *OF_KERAS)
+    if options.similarity is not None and options.similarity not in names:
+        expected = ", ".join(sorted(names))
+        raise InputError(
+            f"--similarity: the similarity must be one of {expected}; received "
+            f"{options.similarity!r}"
+        )
 
 
 def _agree(options, written, names):

@@ -6,10 +6,12 @@ A name that passes may still be wrong: whatever opens it reports that.
 import argparse
 import difflib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from halo_search import presets
+from halo_search.cli.hub_handles import HUGGING_FACE, KAGGLE, check_handle
 from halo_search.errors import InputError
 from halo_search.files import decoding, folders, tables, vector_files
 
@@ -56,13 +58,28 @@ def check_source(source: Any, captions: bool = False, column: str | None = None)
 
 
 def check_model(name: Any) -> None:
-    """Raises InputError for a name that is neither a path, a preset nor on a hub."""
+    """Raises InputError for a name that is neither a path, a preset nor on a hub; of one on a hub
+    as `check_handle`."""
     text = str(name)
     names = presets.names()
-    known = text in names or "://" in text or any(word in text.lower() for word in _HUB)
-    if name is None or known or Path(text).expanduser().exists():
+    if name is None or text in names:
+        return
+    if not text.strip() or "\0" in text:
+        raise InputError(f"expected a name, folder or handle of a model; received {text!r}")
+    if text.startswith((HUGGING_FACE, KAGGLE)):
+        check_handle(text)
+        return
+    try:
+        if "://" not in text and Path(text).expanduser().exists():
+            return
+    except OSError:  # a name that no file can have
+        pass
+    if "/" not in text and any(word in text.lower() for word in _HUB):
+        check_handle(text)
         return
     close = difflib.get_close_matches(text, names, 1)
+    if not close and re.fullmatch(r"[\w-]+/[\w.-]+", text):  # as Hugging Face names its models
+        close = [f"{HUGGING_FACE}{text}"]
     raise InputError(
         f"no such model: {text!r}; a model must be one of the presets {', '.join(names)}; a "
         "KerasHub name such as 'siglip2_base_patch16_224'; a handle that begins with hf:// or "

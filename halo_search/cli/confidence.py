@@ -8,6 +8,7 @@ Probes are held-out pairs, by which a run is calibrated on any gallery.
 from pathlib import Path
 
 from halo_search.cli.checks import check_path, check_run
+from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import OneLineParser
 from halo_search.towers import keras_models
 
@@ -32,8 +33,13 @@ def _parser():
     probes.add_argument("--out", type=Path, help="folder to write (default: the run's)")
     for side, most in (("images", 1000), ("captions", 2000)):
         probes.add_argument(
-            f"--{side}", type=int, default=most, help=f"{side} at most (default {most})"
+            f"--{side}", type=whole_number(), default=most, help=f"{side} at most (default {most})"
         )
     probes.add_argument("--data-dir", type=Path, help="data set, if it has moved")
-    probes.add_argument("--seed", type=int, default=0, help="seed of all randomness (default 0)")
+    probes.add_argument(
+        "--seed",
+        type=whole_number(0, 2**32 - 1),
+        default=0,
+        help="seed of all randomness (default 0)",
+    )
     return parser

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from halo_search.cli.checks import check_index, check_model, check_path
+from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import naming
 from halo_search.collection import Items, encode_items
 from halo_search.errors import InputError
@@ -34,7 +35,7 @@ def add(commands):
     command.add_argument("--image", help="image file to ask with")
     command.add_argument("--vector", metavar="FILE", help="file of stored vectors to ask with")
     command.add_argument(
-        "--row", type=int, default=0, help="row of the vector in --vector FILE (default 0)"
+        "--row", type=whole_number(0), help="row of the vector in --vector FILE (default 0)"
     )
     command.add_argument(
         "-k", type=int, default=10, help="results, with --all on a page (default 10)"
@@ -59,6 +60,8 @@ def query(options):
         raise InputError(f"--offset must be at least 0; received {options.offset}")
     if options.offset and not options.all:
         raise InputError("--offset goes with --all")
+    if options.row is not None and options.vector is None:
+        raise InputError(f"--row {options.row}: goes with --vector FILE")
     check_index(options.folder)
     for name in ("image", "vector"):
         path = getattr(options, name)
@@ -97,7 +100,7 @@ def _questions(options, retriever):
     """Yields lists of questions, as `Retriever.ask` takes them."""
     other = "images" if retriever.side == "captions" else "captions"
     if options.vector is not None:
-        row = Items("rows", ["row"], [options.row], [""], path=options.vector)
+        row = Items("rows", ["row"], [options.row or 0], [""], path=options.vector)
         yield [encode_items(retriever.tower(other), row).arrays]
         return
     if retriever.tower(other).reads == "vectors":
@@ -120,10 +123,13 @@ def _lines(queries):
         if queries == "-":
             sys.stdin.reconfigure(encoding="utf-8-sig", newline=None)  # lines end as in files
         lines = sys.stdin if queries == "-" else read_lines(Path(queries))
+        number = 0
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 raise InputError(f"--queries {queries}:{number}: expected a question, found none")
             yield line.strip()
+        if not number:
+            raise InputError(f"--queries {queries}: expected a question a line, found none")
     except UnicodeDecodeError as error:
         raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
 

@@ -10,6 +10,7 @@ The report shows how well a run retrieves and how good its confidence and uncert
 from pathlib import Path
 
 from halo_search.cli.checks import check_path, check_run
+from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import OneLineParser
 from halo_search.towers import keras_models
 
@@ -38,9 +39,14 @@ def _parser():
     )
     parser.add_argument(
         "--resamples",
-        type=int,
+        type=whole_number(2),
         default=500,
         help="bootstrap resamples (default 500)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (default 0)")
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, 2**32 - 1),
+        default=0,
+        help="seed of all randomness (default 0)",
+    )
     return parser

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from halo_search.cli.checks import TOKEN, check_index, check_model
+from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import naming
 from halo_search.cli.query import MOVED
 from halo_search.errors import InputError, require
@@ -22,7 +23,10 @@ def add(commands):
         "--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)"
     )
     command.add_argument(
-        "--port", type=int, default=8000, help="port; 0 takes a free one (default 8000)"
+        "--port",
+        type=whole_number(0, 65_535),
+        default=8000,
+        help="port; 0 takes a free one (default 8000)",
     )
     command.add_argument(
         "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"

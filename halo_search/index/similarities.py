@@ -90,3 +90,9 @@ BY_NAME = {
         Portable("squared_wasserstein_2", _GAUSSIANS, "wasserstein_2", slope=-5.0, shift=5.0),
     )
 }
+
+# The others of `zoo.similarities.NAMES`, so that a mistyped name is told without Keras.
+OF_KERAS = (
+    *("average_l2", "bhattacharyya", "chamfer", "elk", "jeffreys", "kl", "match_probability"),
+    *("maximum_pair", "min_kl", "reverse_kl", "set_match_probability", "smooth_chamfer"),
+)

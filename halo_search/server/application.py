@@ -63,7 +63,10 @@ class Question(BaseModel):
     model_config = ConfigDict(extra="forbid")
     question: Text | None = Field(None, description="a text")
     questions: list[Text] | None = Field(
-        None, description="texts, answered in their order", max_length=MAX_QUESTIONS
+        None,
+        description="texts, answered in their order",
+        min_length=1,
+        max_length=MAX_QUESTIONS,
     )
     image: str | None = Field(None, description="a picture's file in base64, or as a data: URL")
     k: int = Field(10, ge=1, le=MAX_K, description="how many results", strict=True)

@@ -192,7 +192,10 @@ def test_too_few_queries_have_no_confidence(written):
     ("arguments", "message"),
     [
         (["toy_birds_pcme"], "--out must name a folder"),
-        (["toy_birds_pcme", "--out=x", "--resamples=1"], "--resamples must be at least 2"),
+        (
+            ["toy_birds_pcme", "--out=x", "--resamples=1"],
+            "--resamples: expected a whole number from 2; received '1'",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(arguments, message, error_of, monkeypatch, tmp_path):

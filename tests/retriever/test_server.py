@@ -116,6 +116,7 @@ Image.new("RGB", (20, 10), "red").save(PICTURE, "PNG")
         (b'{"question": "a", "k": 0}', 422, "k: Input should be greater than or equal to 1"),
         (json.dumps({"question": "a" * 3000}).encode(), 422, "at most 2000 characters"),
         (json.dumps({"questions": ["a"] * 300}).encode(), 422, "at most 256 items"),
+        (b'{"questions": []}', 422, "questions: List should have at least 1 item"),
         (b'{"question": ""}', 422, "question: expected a text; received an empty one"),
         (b'{"questions": ["a bird", " "]}', 422, "questions.1: expected a text"),
         (b'{"image": "no base64!"}', 422, "expected the base64 of a picture's file"),

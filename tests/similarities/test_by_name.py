@@ -5,6 +5,7 @@ import pytest
 
 import zoo
 from halo_search.index import SPACES
+from halo_search.index.similarities import BY_NAME, OF_KERAS
 from zoo import losses, similarities
 from zoo.similarities import by_name
 
@@ -121,3 +122,7 @@ def test_a_model_knows_whether_its_logits_are_log_odds():
         assert not gives(similarities.get(name), losses.TripletRanking())
     for name in ("set_match_probability", "cosine", "kl"):
         assert not gives(similarities.get(name), matching)
+
+
+def test_commands_know_the_names_without_keras():
+    assert sorted((*BY_NAME, *OF_KERAS)) == sorted(similarities.NAMES)

@@ -16,12 +16,10 @@ from zoo.commands.report import report
 from zoo.data import captioned_folder
 from zoo.evaluation.runs import probes_of
 from zoo.similarities.base import Similarity
-from zoo.similarities.by_name import check_name as check_similarity
 
 __all__ = [
     "KerasModel",
     "captioned_folder",
-    "check_similarity",
     "evaluate",
     "open_model",
     "probes_of",
