@@ -67,7 +67,7 @@ def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = No
         "stamp": arrow.array(_stamps(encoded.names, items), arrow.string()),
     }
     for key, values in encoded.arrays.items():
-        flat = values if key == "mask" else values.astype(dtype)
+        flat = values if key == "mask" else _stored_as(dtype, values, encoded.names)
         column = arrow.array(np.ascontiguousarray(flat).reshape(-1))
         width = int(np.prod(values.shape[1:]))
         is_whole = values.ndim == 1
@@ -85,6 +85,17 @@ def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = No
     # Vectors do not get smaller.
     how = {"compression": {"name": "zstd"}, "use_dictionary": False}
     parquet.write_table(table, file, **how, write_page_checksum=True)
+
+
+def _stored_as(dtype, values, names):
+    """Numbers of items as they are stored; an InputError if the type cannot hold one."""
+    with np.errstate(over="ignore"):
+        stored = values.astype(dtype)
+    is_lost = (np.isinf(stored) & np.isfinite(values)).any(axis=tuple(range(1, values.ndim)))
+    if is_lost.any():
+        name = names[int(is_lost.argmax())]
+        raise InputError(f"--dtype {dtype}: cannot hold the numbers of {name}; use float32")
+    return stored
 
 
 def _stamps(names, items):

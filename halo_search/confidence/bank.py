@@ -102,7 +102,7 @@ class Bank:
         """What the photos nearest to items say of them; of means `(N, dim)`."""
         bank, captions = self.photo_units, unit(self.captions.astype(np.float32))
         parts = []
-        for start in range(0, len(vectors), _BLOCK):
+        for start in range(0, max(1, len(vectors)), _BLOCK):  # once for an empty gallery
             own = unit(np.asarray(vectors[start : start + _BLOCK], np.float32))
             cosines = own @ bank.T
             cosines[cosines > SAME] = -1.0

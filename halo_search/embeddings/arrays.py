@@ -11,22 +11,38 @@ from halo_search.embeddings import as_embedding
 KEYS = ("mean", "log_variance", "elements", "mask")
 _FEW = 8  # queries, and numbers of all their products, that the calling thread takes alone
 _SMALL = 2**23
+# Of means, elements and standard deviations: float32 then holds the squares of all distances.
+LARGEST = 1e15
+_LARGEST_LOG = float(np.log(LARGEST**2))  # of a variance
 
 
 def parts_of(embedding, name="embedding"):
-    """The parts of an embedding as NumPy arrays, float32, unchecked; a mask stays boolean."""
+    """The parts of an embedding as NumPy arrays, float32, unchecked; a mask stays boolean. Raises
+    ValueError if a part does not consist of real numbers."""
     parts = as_embedding(embedding, name)
     return {
-        key: np.asarray(parts[key], bool if key == "mask" else np.float32)
+        key: _as_numbers(parts[key], bool if key == "mask" else np.float32, f"`{name}`: {key!r}")
         for key in KEYS
         if parts.get(key) is not None
     }
 
 
+def _as_numbers(values, kind, what):
+    """Numbers of any library as an array of one type; a ValueError that begins with `what`."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        return array.astype(kind, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be an array of real numbers; {error}") from error
+
+
 def as_arrays(embedding, name="embedding"):
     """An embedding, no token sequence, as a dict of checked float32 arrays; a mask stays boolean.
-    Raises ValueError if it is none, its parts do not fit, or it has NaN or infinities."""
-    arrays = parts_of(embedding, name)
+    Raises ValueError if it is none, its parts do not fit, or as `check_numbers`."""
+    with np.errstate(over="ignore"):  # of float64, which `check_numbers` then refuses
+        arrays = parts_of(embedding, name)
     if "mean" not in arrays and "elements" not in arrays:
         raise ValueError(f"`{name}` must have vectors to search by; received a token sequence")
     main = "elements" if "elements" in arrays else "mean"
@@ -41,10 +57,37 @@ def as_arrays(embedding, name="embedding"):
                 f"`{name}` must have {key!r} of shape {arrays[main].shape[:rank]}; "
                 f"received {arrays[key].shape}"
             )
-    for key, value in arrays.items():
-        if key != "mask" and not np.isfinite(value).all():
-            raise ValueError(f"`{name}` must hold finite numbers; {key!r} has NaN or infinities")
+    check_numbers(arrays, name)
     return arrays
+
+
+def check_numbers(arrays, name="embedding"):
+    """The one check of what an embedding may be, of items and questions, in memory and on disk.
+
+    Raises ValueError, with the first bad item, unless every number is finite and at most `LARGEST`,
+    as is every standard deviation, each item has a number, and each set an element.
+    """
+    for key, values in arrays.items():
+        if 0 in values.shape[1:]:
+            raise ValueError(f"`{name}` must hold numbers in {key!r}; its shape is {values.shape}")
+        if key == "mask":
+            _refuse_items(~values.any(axis=1), f"`{name}` must have an element in every set")
+            continue
+        others = tuple(range(1, values.ndim))
+        low, high = values.min(axis=others), values.max(axis=others)
+        is_finite = np.isfinite(low) & np.isfinite(high)
+        _refuse_items(~is_finite, f"`{name}` must hold finite numbers in {key!r}")
+        said = f"`{name}` must hold numbers from {-LARGEST:.0e} to {LARGEST:.0e} in {key!r}"
+        _refuse_items((low < -LARGEST) | (high > LARGEST), said)
+        if key == "log_variance":
+            said = f"`{name}` must have log variances of at most {_LARGEST_LOG:.1f}"
+            _refuse_items(high > _LARGEST_LOG, said)
+
+
+def _refuse_items(is_bad, expected):
+    """Raises ValueError if there is an item, of booleans `(items,)`, that is not as expected."""
+    if is_bad.any():
+        raise ValueError(f"{expected}; item {is_bad.argmax()} does not")
 
 
 def length(arrays):

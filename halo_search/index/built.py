@@ -29,6 +29,7 @@ from halo_search.files.folders import printable
 from halo_search.files.json_files import read_object
 from halo_search.files.written import Written, check_facts, facts_of, read_sealed
 from halo_search.index.index import Index
+from halo_search.index.storage import MANIFEST
 
 SETUP, NAMES, MODEL, SKIPPED = "search.json", "names.json", "model.keras", "skipped.jsonl"
 INDEX, PARTS = "index", "embeddings"
@@ -123,7 +124,8 @@ def write_names(folder: Path, names: dict[int, str]) -> None:
 def commit(written: Written, setup: dict[str, Any]) -> None:
     """Makes what `setup` names the searchable gallery, and removes what was listed before it."""
     folder = written.folder / setup["index"]
-    files = (path for path in sorted(folder.iterdir()) if path.name in BESIDE)
+    told = {*BESIDE, MANIFEST}  # so that no other index can take the place of this one
+    files = (path for path in sorted(folder.iterdir()) if path.name in told)
     written.write({**setup, "files": {path.name: facts_of(path) for path in files}})
     written.remove(written.names - _named(setup))
 

@@ -8,6 +8,7 @@ import faiss
 import numpy as np
 
 from halo_search.embeddings.arrays import products, take
+from halo_search.index import scoring
 
 # For the process: FAISS computes small batches pair by pair, at 15–41 % of the speed of the matrix
 # product that it uses for larger ones; its memory per query is bounded, so one query may use it.
@@ -222,7 +223,9 @@ def rescored(similarity, side, queries, gallery, rows):
         items = take(gallery, np.maximum(candidates, 0))
         # Most divergences and sampled similarities tell the two sides apart.
         pair = (items, query) if side == "images" else (query, items)
-        scores[number] = np.ravel(similarity(*pair))
+        with np.errstate(over="ignore"):  # of float64
+            scores[number] = np.ravel(similarity(*pair))
+    scoring.finite(similarity, scores)
     scores[filled < 0] = np.nan
     return scores[:, : rows.shape[1]]
 

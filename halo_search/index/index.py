@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Index(Searchable):
         self.has_moments = plan.is_direct(description, similarity)  # may score over the gallery
         self._columns = {name: Column(values) for name, values in columns.items()}
         self._moments, self.lock = None, threading.RLock()
+        self._saved = None, None  # the folder of the last load or save, and its data then
         self._changed()
 
     @classmethod
@@ -158,11 +160,14 @@ class Index(Searchable):
     @alone
     def save(self, folder: str | os.PathLike) -> None:
         """Writes a folder, whole or not at all, see `halo_search.index.storage`; an InputError if
-        it holds other things, or cannot be written."""
+        it holds other things, cannot be written, or was saved by others since it was loaded."""
         description = scoring.described(self.description, self.similarity, self.has_moments)
         bank = None if self.hubs is None else self.hubs.bank
         columns = {name: column.values for name, column in self._columns.items()}
-        storage.write(folder, description, self.faiss, columns, self._moments, bank)
+        where, (before, data) = Path(folder).resolve(), self._saved
+        content = description, self.faiss, columns, self._moments, bank
+        data = storage.write(folder, *content, data if where == before else None)
+        self._saved = where, data
 
     @classmethod
     def load(cls, folder: str | os.PathLike, similarity: Any = None) -> "Index":
@@ -171,7 +176,7 @@ class Index(Searchable):
         Keras. An InputError if it is no index, damaged, or of another similarity."""
         *parts, moments, bank = storage.read(folder, similarity)
         index = cls(*parts, hubs=plan.saved_space(parts[0], bank))
-        index._moments = moments
+        index._moments, index._saved = moments, (Path(folder).resolve(), parts[0]["data"])
         return index
 
     @alone
@@ -270,12 +275,15 @@ class Index(Searchable):
         """The vectors of answers in `own_space`, `(queries, k, dim')` of `(queries, k)` ids."""
         places = self.places(ids)
         refuse_missing(np.asarray(ids)[places == exact.NONE])
-        return self.item_vectors(places.ravel()).reshape(*places.shape, -1)
+        vectors = self.item_vectors(places.ravel())
+        return vectors.reshape(*places.shape, vectors.shape[1])
 
     @alone
     def places(self, ids):
         """The row of the columns of each id; −1 where the index does not hold it."""
         held = self._ids
+        if not len(held):
+            return np.full(np.shape(ids), exact.NONE)
         if self._order is None:
             self._order = np.argsort(held, kind="stable")
         first = np.searchsorted(held, ids, sorter=self._order)

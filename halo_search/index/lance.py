@@ -3,6 +3,7 @@ what `Index` says."""
 
 import contextlib
 import functools
+import hashlib
 import io
 import itertools
 import os
@@ -14,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from halo_search.confidence import GalleryMoments
 from halo_search.embeddings.arrays import as_arrays, length, take
 from halo_search.embeddings.spaces import SPACES
 from halo_search.errors import InputError, require
 from halo_search.files.array_files import read_array, read_arrays
+from halo_search.files.atomic import LOCK_FILE
+from halo_search.files.environment import cache_folder
 from halo_search.files.stores import (
     is_remote,
     open_file,
@@ -34,6 +38,7 @@ from halo_search.index.columns import assign_ids, held_ids, refuse_missing
 from halo_search.index.exact import best
 from halo_search.index.index import Index
 from halo_search.index.searchable import CHUNK, Searchable, alone
+from halo_search.index.storage import SAVED_MEANWHILE
 
 require("lancedb", extra="large")
 
@@ -71,7 +76,8 @@ def _on_disk(method):
 
 class LanceIndex(Searchable):
     """A gallery in a folder, searched by LanceDB as `Index` searches one in memory, see
-    docs/howto/large.md. Changes are saved by `save`; one process at a time may make them."""
+    docs/howto/large.md. Changes are saved by `save`. From the first change to the save nobody else
+    can change the folder; who loaded it before has to load it again."""
 
     engine, has_moments, vector_moments = "lance", True, Searchable.moments
 
@@ -86,6 +92,8 @@ class LanceIndex(Searchable):
         self.lock, self._process = threading.RLock(), os.getpid()
         self._size = 0 if table is None else table.count_rows()
         self._is_behind = False  # whether the table has states after the saved one
+        self._state = None  # the table's version that the manifest named when last read or written
+        self._turn = _turn_of(self.folder)  # held while there are changes that are not saved
 
     @classmethod
     def build(
@@ -116,7 +124,7 @@ class LanceIndex(Searchable):
         fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
         try:
             written.claim(FOLDER, BANK_FILE)
-            index.table = _connect(folder).create_table(TABLE, schema=pa.schema(fields))
+            index.table = _new_table(folder, pa.schema(fields))
             index._add(itertools.chain([first], parts), ids, columns)
             index.save(folder)
         except BaseException:
@@ -134,8 +142,10 @@ class LanceIndex(Searchable):
             if (saved.get("engine"), saved.get("version")) != (cls.engine, VERSION):
                 raise InputError(f"{path}: of another version; build the index again")
             description, bank = saved["description"], None
-            with _read_here(folder, saved["moments"]) as file:
-                moments = GalleryMoments(**read_arrays(file))
+            moments = saved["moments"]  # None of an empty index
+            if moments is not None:
+                with _read_here(folder, moments) as file:
+                    moments = GalleryMoments(**read_arrays(file))
             if "hubs" in description:
                 with _read_here(folder, BANK_FILE) as file:
                     bank = np.array(read_array(file))
@@ -150,9 +160,11 @@ class LanceIndex(Searchable):
             raise InputError(f"{folder}: cannot be read as an index: {_first(error)}") from error
         wanted = scoring.saved(path, description, similarity)
         index = cls(folder, table, description, wanted, plan.saved_space(description, bank))
-        if len(index) != moments.count:
-            raise InputError(f"{folder}: expected {moments.count:,} items, found {len(index):,}")
+        expected = 0 if moments is None else moments.count
+        if len(index) != expected:
+            raise InputError(f"{folder}: expected {expected:,} items, found {len(index):,}")
         index._moments, index._is_behind = moments, is_behind
+        index._state = saved["table_version"]
         return index
 
     @alone
@@ -165,10 +177,13 @@ class LanceIndex(Searchable):
     @alone
     def remove(self, ids):
         """Removes items, each id once; a ValueError if one is not there, then none is removed."""
-        self._before_change()
         ids = held_ids(ids, self.ids)
-        for start in range(0, len(ids), _IDS):
-            self.table.delete(_among(ids[start : start + _IDS]))
+        self._before_change()
+        try:
+            for start in range(0, len(ids), _IDS):
+                self.table.delete(_among(ids[start : start + _IDS]))
+        except (OSError, RuntimeError) as error:
+            raise _not_written(self.folder, error) from error
         self._moments = self._held = None  # to be taken again of what is left
         self._size = self.table.count_rows()
 
@@ -232,7 +247,7 @@ class LanceIndex(Searchable):
     @_on_disk
     def _read(self, wanted):
         """The vectors of some items, by their sorted ids."""
-        parts = []
+        parts = [np.empty((0, self._width), np.float32)]
         for start in range(0, len(wanted), _IDS):
             some = wanted[start : start + _IDS]
             found = self.table.search().where(_among(some)).select(["id", "vector"])
@@ -272,21 +287,30 @@ class LanceIndex(Searchable):
             if os.path.realpath(folder) != os.path.realpath(self.folder):
                 self._move(folder)
             self._before_change()
-            known = {one.columns[0]: one.name for one in self.table.list_indices()}
-            new = len(self)
-            if "vector" in known:
-                new = self.table.index_stats(known["vector"]).num_unindexed_rows
-            if len(self) > FEW and new > len(self) / 2:  # most items are new
-                config = IvfPq(distance_type="l2", num_sub_vectors=self._width // _SUB_VECTOR)
-                self.table.create_index("vector", config=config)
-                self.table.create_index("id", config=BTree())
-            self._write()
+            self._save()
+        except (OSError, RuntimeError) as error:
+            raise _not_written(folder, error) from error
+        finally:
+            self._turn.release(force=True)
+
+    def _save(self):
+        """Trains or extends LanceDB's index, and names the table's state in the manifest."""
+        known = {one.columns[0]: one.name for one in self.table.list_indices()}
+        new = len(self)
+        if "vector" in known:
+            new = self.table.index_stats(known["vector"]).num_unindexed_rows
+        if len(self) > FEW and new > len(self) / 2:  # most items are new
+            config = IvfPq(distance_type="l2", num_sub_vectors=self._width // _SUB_VECTOR)
+            self.table.create_index("vector", config=config)
+            self.table.create_index("id", config=BTree())
+        self._write()
+        # All is saved now, so that a disk too full to merge small files is no failure. Not before,
+        # since it deletes states that the manifest may still name.
+        with contextlib.suppress(OSError, RuntimeError, InputError):
             state = self.table.version
-            self.table.optimize(cleanup_older_than=_KEEP)  # not before a newer one is named
+            self.table.optimize(cleanup_older_than=_KEEP)
             if self.table.version != state:
                 self._write()
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"{folder}: cannot write the index: {error}") from error
 
     def _move(self, folder):
         if is_remote(folder) or is_remote(self.folder):
@@ -299,15 +323,19 @@ class LanceIndex(Searchable):
         if table.version != self.table.version:
             table.checkout(self.table.version)
             self._is_behind = True
-        self.folder, self.table = folder, table
+        self._turn.release(force=True)
+        self.folder, self.table, self._state = folder, table, None
+        self._turn = _turn_of(folder)
 
     def _write(self):
         """Writes what lies beside the table, and then the manifest that names its state."""
-        written, moments = written_in(self.folder, MANIFEST), f"moments-{self.table.version}.npz"
-        written.claim(moments)
-        file = io.BytesIO()
-        np.savez(file, **self.moments.arrays())
-        write_file(f"{self.folder}/{moments}", file.getvalue())
+        written, moments = written_in(self.folder, MANIFEST), None
+        if len(self):
+            moments = f"moments-{self.table.version}.npz"
+            written.claim(moments)
+            file = io.BytesIO()
+            np.savez(file, **self.moments.arrays())
+            write_file(f"{self.folder}/{moments}", file.getvalue())
         if self.hubs is not None:
             file = io.BytesIO()
             np.save(file, self.hubs.bank)
@@ -315,16 +343,33 @@ class LanceIndex(Searchable):
         saved = {"version": VERSION, "engine": self.engine, "table_version": self.table.version}
         described = scoring.described(self.description, self.similarity, True)
         written.write({**saved, "description": described, "moments": moments})
+        self._state = self.table.version
         written.remove({n for n in written.names if n.startswith("moments-")} - {moments})
 
     @_on_disk
     def _before_change(self):
+        """Takes the turn to change the folder; an InputError if another process has it, or has
+        saved since this index was loaded."""
+        if not self._turn.is_locked:
+            try:
+                self._turn.acquire()
+            except Timeout:
+                raise InputError(f"{self.folder}: another process changes this index") from None
+            except OSError as error:
+                raise _not_written(self.folder, error) from error
+            named = written_in(self.folder, MANIFEST).content.get("table_version")
+            if named != self._state:
+                self._turn.release()
+                raise InputError(f"{self.folder}: {SAVED_MEANWHILE}")
         if self._is_behind:  # what a killed process added after the saved state is left out
-            self.table.restore()
+            try:
+                self.table.restore()
+            except (OSError, RuntimeError) as error:
+                raise _not_written(self.folder, error) from error
             self._is_behind = False
 
     def _add(self, parts, ids, columns):
-        before = self.table.version, self.description["next_id"], self._moments
+        before = self.description["next_id"], self._moments
         added, failed = [np.empty(0, np.int64)], []
         taken = added[0] if ids is None else self.ids  # here: LanceDB calls from another thread
 
@@ -339,13 +384,13 @@ class LanceIndex(Searchable):
         try:
             self.table.add(pa.RecordBatchReader.from_batches(self.table.schema, batches()))
             added = np.concatenate(added)
-            if self.table.count_rows() != len(self) + len(added):
-                self.table.checkout(before[0])
-                self.table.restore()
-                raise InputError(f"{self.folder}: another process changes this index")
         except BaseException as error:
-            _, self.description["next_id"], self._moments = before
-            raise (failed[0] if failed else error) from None  # without LanceDB's wrapping
+            self.description["next_id"], self._moments = before
+            if failed:
+                raise failed[0] from None  # without LanceDB's wrapping
+            if isinstance(error, (OSError, RuntimeError)):
+                raise _not_written(self.folder, error) from error
+            raise
         self._size, self._held = self._size + len(added), None
         return added
 
@@ -423,6 +468,20 @@ def _first(error):
     return str(error).splitlines()[0]
 
 
+def _new_table(folder, schema):
+    """An empty table in a folder; an InputError if it cannot be written."""
+    try:
+        return _connect(folder).create_table(TABLE, schema=schema)
+    except (OSError, RuntimeError) as error:
+        raise _not_written(folder, error) from error
+
+
+def _not_written(folder, error):
+    """The InputError of a folder that cannot be written, as of a full disk."""
+    reason = getattr(error, "strerror", None) or _first(error)
+    return InputError(f"{folder}: cannot write the index: {reason}")
+
+
 def _among(ids):
     return f"id IN ({', '.join(map(str, ids.tolist()))})"
 
@@ -441,6 +500,16 @@ def _fresh(folder):
         raise InputError(f"{folder}: holds an index; choose another folder")
     written.remove(written.names)
     return written
+
+
+def _turn_of(folder):
+    """The lock of a folder that one index at a time changes, from whichever thread."""
+    if is_remote(folder):  # writers of this machine take turns; those of others are the store's
+        place = cache_folder("locks", hashlib.sha256(str(folder).encode()).hexdigest())
+        place.parent.mkdir(parents=True, exist_ok=True)
+    else:
+        place = folder / LOCK_FILE
+    return FileLock(place, timeout=0, thread_local=False)
 
 
 def _link(source, target):

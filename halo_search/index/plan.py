@@ -6,7 +6,7 @@ import numpy as np
 
 from halo_search import embeddings
 from halo_search.embeddings import GAUSSIAN, POINT, SET
-from halo_search.embeddings.arrays import as_arrays, element_owners, length
+from halo_search.embeddings.arrays import as_arrays, length
 from halo_search.embeddings.csls import CorrectedSpace
 from halo_search.embeddings.spaces import SPACES
 from halo_search.index import scoring
@@ -18,7 +18,6 @@ _SPACES = {
     GAUSSIAN: ("csd", "wasserstein_2", "euclidean", "cosine"),
     SET: ("elements",),
 }
-_LARGEST_LOG = float(np.log(np.finfo(np.float32).max))
 
 
 def describe(gallery, similarity, side, candidates, candidates_by):
@@ -110,30 +109,18 @@ def check_gallery(description, arrays, held):
         raise ValueError(f"{name} must have a 'mask' if, and only if, the first items had one")
 
 
-def check_finite(arrays, vectors, first):
-    """Raises ValueError if an item's variances or vectors (of sets one an element) overflow
-    float32; `first` is the number of the first item, for the error."""
-    bad = np.zeros(length(arrays), bool)
-    owners = element_owners(arrays) if "elements" in arrays else np.arange(len(bad))
-    bad[owners[~np.isfinite(vectors).all(axis=1)]] = True
-    if "log_variance" in arrays:
-        bad |= (arrays["log_variance"] > _LARGEST_LOG).any(axis=1)
-    if bad.any():
-        raise ValueError(
-            "`gallery_embeddings` must have variances and vectors that float32 can hold; those of "
-            f"item {first + bad.argmax()} are not finite"
-        )
-
-
 def warn_of_zeros(description, vectors, name, first=0):
     """Warns of vectors without a direction, which have the same cosine with everything."""
     if description["space"] not in ("cosine", "elements"):
         return
-    rows = np.flatnonzero(~vectors.any(axis=1))
+    if "hubs" in description:  # one more coordinate
+        vectors = vectors[:, :-1]
+    # `unit` makes no direction of what is shorter than float32 can square.
+    rows = np.flatnonzero(np.einsum("nd,nd->n", vectors, vectors) < 0.5)
     if len(rows):
         warnings.warn(
-            f"`{name}`: {len(rows)} of {len(vectors)} vectors are all zeros, the first in row "
-            f"{first + rows[0]}; their cosine with every vector is 0",
+            f"`{name}`: {len(rows)} of {len(vectors)} vectors are all zeros, or nearly, the first "
+            f"in row {first + rows[0]}; their cosine with every vector is about 0",
             stacklevel=4,
         )
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 from halo_search.errors import InputError
 from halo_search.index.similarities import BY_NAME, Portable
 
@@ -49,6 +51,15 @@ def sign(similarity):
     layer."""
     is_quantity = isinstance(similarity, (Quantity, Portable))
     return -1.0 if is_quantity and similarity.is_distance else 1.0
+
+
+def finite(similarity, scores):
+    """Scores in place with float32's largest numbers for what is beyond them, as a divergence of a
+    point and a Gaussian far away is; a score that is no number is the worst."""
+    most = float(np.finfo(np.float32).max)
+    return np.nan_to_num(
+        scores, copy=False, nan=-sign(similarity) * most, posinf=most, neginf=-most
+    )
 
 
 def name_of(similarity):

@@ -46,10 +46,8 @@ class Searchable:
         return self.similarity.scorer()
 
     def _prepared(self, chunk, first):
-        """The vectors of new items, checked; `first` is the first's number."""
-        with np.errstate(over="ignore", invalid="ignore"):  # which `check_finite` then refuses
-            vectors = self._space.gallery(chunk)
-        plan.check_finite(chunk, vectors, first)
+        """The vectors of new items, which were checked; `first` is the first's number."""
+        vectors = self._space.gallery(chunk)
         plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", first)
         return vectors
 
@@ -268,7 +266,8 @@ def of_embeddings(similarity, side, queries, gallery):
         for chosen in _slices(length(queries), _PAIRS // length(items)):
             some = take(queries, chosen)
             pair = (items, some) if side == "images" else (some, items)
-            scores = sign * np.asarray(similarity(*pair), np.float64)
+            scores = np.array(similarity(*pair), np.float64)
+            scores = sign * scoring.finite(similarity, scores)
             yield chosen, scores.T if side == "images" else scores
 
 

@@ -23,17 +23,23 @@ VERSION = 2
 MANIFEST = "index.json"
 FAISS_FILE, MOMENTS_FILE, BANK_FILE = "index.faiss", "moments.npz", "questions.npy"
 _DATA = "data-"
+SAVED_MEANWHILE = (
+    "another process has saved this index since it was loaded: load it again, and repeat the change"
+)
 
 
-def write(folder, description, index, columns, moments=None, bank=None):
-    """Saves an index, with a dict of columns, in place of the folder's. Raises InputError if the
-    folder holds other things, or cannot be written."""
+def write(folder, description, index, columns, moments=None, bank=None, expected=None):
+    """Saves an index, with a dict of columns, in place of the folder's, and returns the name of its
+    data. Raises InputError if the folder holds other things, cannot be written, or holds other data
+    than `expected`, which somebody has saved meanwhile."""
     written = Written(folder, MANIFEST)
     written.check()
     try:
         with in_turn(folder):
             written.check()
             before = written.content.get("data")
+            if expected is not None and before not in (expected, None):
+                raise InputError(f"{folder}: {SAVED_MEANWHILE}")
             written.tidy()
             written.remove({name for name in written.names if name.startswith(_DATA)} - {before})
             number = 1 if before is None else 1 + int(before.removeprefix(_DATA))
@@ -48,6 +54,7 @@ def write(folder, description, index, columns, moments=None, bank=None):
             finally:
                 ended = written.content.get("data") == data.name
                 written.remove({before} if ended else {data.name})
+            return data.name
     except OSError as error:
         raise InputError(f"{folder}: cannot write the index: {error.strerror or error}") from error
 

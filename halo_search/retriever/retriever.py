@@ -1,5 +1,6 @@
 """A model, a gallery and a judge: the whole way of an answer."""
 
+import contextlib
 import os
 import threading
 import warnings
@@ -14,7 +15,7 @@ from halo_search.confidence import Confidence, GalleryIdentity, Probes
 from halo_search.confidence.bank import Near
 from halo_search.confidence.calibrate import AtChanceError
 from halo_search.confidence.fits import SHORT, priors
-from halo_search.confidence.judge import FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement
+from halo_search.confidence.judge import ABSENT, FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement
 from halo_search.confidence.probes import OF_CORRECTED, direction_of
 from halo_search.confidence.scores import DEPTH
 from halo_search.confidence.words import mended, packaged_bank, stem, unknown_words
@@ -23,10 +24,10 @@ from halo_search.embeddings.arrays import as_arrays, centres, coordinates, lengt
 from halo_search.errors import InputError
 from halo_search.files.atomic import atomic
 from halo_search.files.written import Written
-from halo_search.index import Hub, Index, built, hubs, scoring
+from halo_search.index import Hub, Index, built, hubs, plan, scoring
 from halo_search.index.columns import ids_among, whole_ids
 from halo_search.index.hubness import taken_by_few
-from halo_search.index.storage import MANIFEST
+from halo_search.index.storage import MANIFEST, SAVED_MEANWHILE
 from halo_search.retriever.answer import Answer, Everything
 from halo_search.retriever.gallery_model import GalleryModel
 from halo_search.retriever.parts import bank_of, own_probes, training_note
@@ -80,6 +81,7 @@ class Retriever:
         self._judge = self._near = None
         self._parts = {}  # that were asked lately
         self._setup = None  # the folder it was loaded from, and what that says
+        self._saved = None  # the folder of the last load or save, and what told its state then
 
     @classmethod
     def build(
@@ -200,8 +202,8 @@ class Retriever:
             among: asks a part of the gallery, judged as a gallery of its own, see `part`.
 
         Raises:
-            ValueError: if k is no whole number from 1, the gallery is empty, the question does not
-                fit the model, or as `part`.
+            ValueError: if k is no whole number from 1, the question does not fit the model, or as
+                `part`.
             InputError: if a picture cannot be read.
         """
         if not isinstance(k, (int, float, np.number)) or k % 1 or not 1 <= k < np.inf:
@@ -213,7 +215,7 @@ class Retriever:
             return []
         asked = self._asked(question if is_many else [question])
         with self.index.lock:
-            k = self._at_most(int(k))
+            k = min(int(k), len(self.index))
             found, judged = self._found(asked.embeddings, asked.side, asked.texts, k)
             answers = [
                 self._answer(asked, row, scores[:k], ids[:k], judgement)
@@ -243,7 +245,7 @@ class Retriever:
         if len(asked.called) != 1:
             raise ValueError(f"`question` must be one question; received {len(asked.called)}")
         with self.index.lock:
-            k = self._at_most(_MOST_LISTED)
+            k = min(_MOST_LISTED, len(self.index))
             found, (judgement,) = self._found(asked.embeddings, asked.side, asked.texts, k)
             if judgement.fits is None and judgement.verdict != NOT_UNDERSTOOD:
                 raise ValueError(f"nothing says which items fit: {judgement.reason}")
@@ -259,11 +261,6 @@ class Retriever:
 
     def _asked(self, questions):
         return embedded(questions, self.tower, _OTHER[self.side], self.as_asked)
-
-    def _at_most(self, k):
-        if not len(self.index):
-            raise ValueError("the gallery is empty: there is nothing to ask")
-        return min(k, len(self.index))
 
     def add(
         self, items: Any, ids: Sequence[int] | None = None, names: Sequence[str] | None = None
@@ -327,9 +324,13 @@ class Retriever:
 
     def save(self, folder: str | os.PathLike) -> None:
         """Writes a folder that `load`, the command line, the demo and the export read; an
-        InputError if it cannot, or a build or save there takes more than a minute."""
+        InputError if it cannot, a build or save there takes more than a minute, or another process
+        has saved there since it was loaded."""
         folder = Path(folder)
         with built.locked(folder, _WAIT) as written, self.index.lock:
+            where, state = self._saved or (None, None)
+            if where == folder.resolve() and state != _saved_in(written.content):
+                raise InputError(f"{folder}: {SAVED_MEANWHILE}")
             is_same = self._setup is not None and self._setup[0] == folder.resolve()
             kept = {k: v for k, v in self._setup[1].items() if k in _KEPT} if is_same else {}
             origin = self._model.origin
@@ -340,6 +341,7 @@ class Retriever:
                 kept["model"] = built.MODEL
             made = {"model_sha256": self.model_sha256, "towers": built.packaged_towers(self._model)}
             self.write(written, {"model": presets.absolute(origin), **made, **kept})
+            self._saved = folder.resolve(), _saved_in(written.content)
 
     @property
     def model_sha256(self) -> str:
@@ -349,6 +351,19 @@ class Retriever:
     def write(self, written: Written, setup: dict[str, Any]) -> None:
         """Writes the index and its judge into a folder that `built.locked` holds, and `setup`."""
         where = built.fresh(written, built.INDEX)
+        try:
+            setup = {**setup, **self._write_index(where)}
+            built.commit(written, setup)
+        except BaseException:
+            with contextlib.suppress(OSError, InputError):  # the error is what stopped it
+                # LanceDB's own index is open there by now; the next build or save removes it.
+                if written.content.get("index") != where.name and self.index.engine == "memory":
+                    written.remove({where.name})
+            raise
+
+    def _write_index(self, where):
+        """Writes the index and what lies beside it into a folder, and returns what `search.json`
+        says of it."""
         self.index.save(where)
         Written(where, MANIFEST).claim(*built.BESIDE)
         if self._names is not None:
@@ -360,8 +375,8 @@ class Retriever:
         if self.near is not None:
             with atomic(where / built.NEAR) as temporary, temporary.open("wb") as file:
                 np.savez(file, **self.near.arrays())
-        more = {"index": where.name, "engine": self.index.engine}
-        built.commit(written, {**setup, "captions": self.side == "captions", **more})
+        is_of_captions = self.side == "captions"
+        return {"captions": is_of_captions, "index": where.name, "engine": self.index.engine}
 
     @property
     def _has_packaged_probes(self):
@@ -408,6 +423,7 @@ class Retriever:
             retriever._judge = retriever._judge_of(confidence)
         if not model_is_given:
             retriever._setup = folder.resolve(), setup
+        retriever._saved = folder.resolve(), _saved_in(setup)
         return retriever
 
     def _check_weights(self, folder, opened, sha256):
@@ -449,6 +465,11 @@ class Retriever:
     def _found(self, queries, side, texts, k):
         """`((scores, ids), judgements)`: of each question the best k, at least, and what to
         believe."""
+        if not len(self.index):
+            count = length(plan.checked_queries(self.index.description, self.similarity, queries))
+            nothing = Judgement(np.empty(0), None, ABSENT, "The gallery is empty.", number=0.0)
+            scores, ids = np.empty((count, 0), np.float32), np.empty((count, 0), np.int64)
+            return (scores, ids), [nothing] * count
         judge = self.judge
         if side == self.side:
             judge = Judge(why_not=f"this gallery is calibrated for {_OTHER[side]}, not for {side}")
@@ -637,6 +658,11 @@ class Retriever:
             self._judge = None
         else:
             self._judge = self._judge_of(judge.confidence)
+
+
+def _saved_in(content):
+    """What tells the state of a folder, of what its `search.json` says."""
+    return content.get("index"), content.get("files")
 
 
 def _notes(*sentences):

@@ -289,3 +289,10 @@ def test_a_process_that_has_read_parquet_ends_quietly(tmp_path):
     encoded = Encoded(["a", "b", "c"], {"mean": np.eye(3, dtype=np.float32)})
     parts.write_part(tmp_path / "a.parquet", encoded, "float32")
     python("-c", WITHOUT_THREADS, tmp_path)
+
+
+def test_a_type_that_cannot_hold_a_number_is_an_error(tmp_path):
+    items = collection.captions(["small", "large"])
+    made = Encoded(["small", "large"], {"mean": np.array([[1.0], [7e4]], np.float32)})
+    with pytest.raises(InputError, match="--dtype float16: cannot hold the numbers of large"):
+        collection.encode(items, lambda *_: made, tmp_path / "out", {"side": "captions"}, "float16")

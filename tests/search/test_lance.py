@@ -108,6 +108,9 @@ def test_adding_and_removing(make, tmp_path):
     assert len(LanceIndex.load(tmp_path / "a")) == 300
     loaded = LanceIndex.load(tmp_path / "b")
     np.testing.assert_array_equal(loaded.search(queries, 15)[1], index.search(queries, 15)[1])
+    with pytest.raises(InputError, match="another process changes this index"):
+        loaded.add(take(more, slice(0, 2)))
+    del large  # whose changes nobody saved
     assert loaded.add(take(more, slice(0, 2))).tolist() == [5019, 5020]
     loaded.save(tmp_path / "b")
     assert len(LanceIndex.load(tmp_path / "b")) == 349
@@ -160,7 +163,7 @@ def test_what_does_not_fit_is_refused(make, sets, tmp_path):
         "already has 3": lambda: large.add(queries, ids=[3, 70, 71]),
         "more than once": lambda: large.add(queries, ids=[70, 70, 71]),
         "one an item": lambda: large.add(queries, ids=[70]),
-        "item 0 are not finite": lambda: large.add(overflow),
+        "log variances of at most 69.1; item 0": lambda: large.add(overflow),
         "finite": lambda: large.search({**queries, "mean": queries["mean"] * np.nan}, 1),
         "lacks 99": lambda: large.remove([1, 99]),
         "from 1 to the index's size, 60": lambda: large.search(queries, 61),
@@ -182,6 +185,12 @@ def test_what_does_not_fit_is_refused(make, sets, tmp_path):
         with pytest.raises(InputError, match=r"holds thesis\.tex, which this program"):
             call()
     assert os.listdir(tmp_path / "mine") == ["thesis.tex"]
+    large.save(tmp_path / "large")
+    stale = LanceIndex.load(tmp_path / "large")
+    large.remove([1])
+    large.save(tmp_path / "large")
+    with pytest.raises(InputError, match="another process has saved this index since"):
+        stale.remove([2])
     with pytest.raises(InputError, match="holds an index; choose another folder"):
         LanceIndex.build(tmp_path / "large", gallery, "csd")
 

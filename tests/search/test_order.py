@@ -125,7 +125,9 @@ def test_a_set_in_place_of_points_is_named_with_its_shape():
 def test_vectors_of_zeros_are_told():
     points = np.random.default_rng(0).normal(size=(30, 4))
     points[7] = 0
-    with pytest.warns(UserWarning, match="1 of 30 vectors are all zeros, the first in row 7"):
+    with pytest.warns(
+        UserWarning, match="1 of 30 vectors are all zeros, or nearly, the first in row 7"
+    ):
         index = Index.build(points, "cosine")
     with pytest.warns(UserWarning, match="`queries`: 1 of 1 vectors are all zeros"):
         assert (index.search(points[7:8], 30)[0] == 0).all()

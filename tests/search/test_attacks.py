@@ -1,0 +1,62 @@
+"""Indexes under attack, minutes each: writers beside each other, a full disk, a long life."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.very_slow
+HERE = Path(__file__).parent
+
+
+def run(script, *arguments):
+    """What a script of this folder prints, in a process of its own."""
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("engine", ["memory", "lance"])
+def test_two_writers_and_a_reader_lose_nothing(engine, tmp_path):
+    if engine == "lance":
+        pytest.importorskip("lancedb")
+    found = run("writers_and_reader.py", tmp_path, engine, 60)
+    assert min(found["saved"]) > 0
+    assert found["reads"] > 10
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of a few MB, for who may mount one."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)],
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip("only an administrator of Linux may mount a small file system")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.mark.parametrize("kind", ["index", "lance", "retriever", "parts"])
+def test_a_full_disk_is_a_sentence_and_leaves_what_was_there(kind, disk):
+    if kind == "lance":
+        pytest.importorskip("lancedb")
+    found = run("full_disk.py", disk, kind)
+    assert found["failed"] >= 3
+    assert found["through"] >= 1
+
+
+def test_a_long_life_takes_no_memory_and_no_descriptors(tmp_path):
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("only Linux tells how many descriptors are open")
+    for name, (early, late) in run("long_life.py", tmp_path).items():
+        assert late[0] - early[0] < 30, (name, early, late)
+        assert late[1] - early[1] <= 2, (name, early, late)
