@@ -176,9 +176,10 @@ def _check(options):
     """Raises InputError for numbers out of range, and names and paths that are not there, before a
     model opens."""
     for name in ("shard_size", "batch_size"):
-        if getattr(options, name, 1) < 1:
+        value = getattr(options, name, None)
+        if value is not None and value < 1:
             flag = f"--{name.replace('_', '-')}"
-            raise InputError(f"{flag} must be at least 1; received {getattr(options, name)}")
+            raise InputError(f"{flag} must be at least 1; received {value}")
     with naming("--model", options.model):
         check_model(options.model)
     if options.probes is not None:

@@ -98,7 +98,7 @@ def test_what_only_ranks_candidates_says_no_infinity():
     [
         ({"mean": [["a", "b"]]}, "'mean' must be an array of real numbers"),
         ({"mean": [[1j, 2.0]]}, "complex numbers"),
-        ({"mean": [[None, 2.0]]}, "real numbers"),
+        ({"mean": [[None, 2.0]]}, "finite numbers in 'mean'; item 0"),
         ({"mean": np.empty((3, 0))}, "must hold numbers in 'mean'"),
         ({"elements": np.empty((3, 0, 4))}, "must hold numbers in 'elements'"),
         ({"elements": np.ones((2, 3, 4)), "mask": [[1, 0, 0], [0, 0, 0]]}, "item 1 does not"),
