@@ -253,7 +253,7 @@ def test_a_node_without_a_package_is_named():
         raise cluster._in_a_sentence(error)
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow  # a node of Ray takes half a minute to start
 def test_on_ray(photos, expected, tmp_path, capsys, monkeypatch):
     """The command starts Ray on this machine, encodes by an actor, and ends Ray."""
     import ray
