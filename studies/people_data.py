@@ -1,18 +1,24 @@
 """Photos and captions, encoded by a model and by the sentence encoder, kept on disk."""
 
 import csv
+import functools
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from halo_search import open_tower
 from halo_search.embeddings.arrays import take, unit
-from halo_search.retriever import Retriever
+from halo_search.photos import packaged_photos
+from halo_search.retriever.questions import as_asked
 from zoo.cli import OneLineParser
 from zoo.evaluation.fits import Captioned, Labelled, scores_over
 from zoo.evaluation.relevance import sentence_vectors
+from zoo.presets import from_preset
 
 MODEL = "photos_pfe"
+FRESH = Path(__file__).parent / "data/fresh_labels.csv"
+FIRST = 500  # test photos that the fresh labels are about
 
 
 def parser_of(study, doc, folder):
@@ -53,10 +59,9 @@ class Encoded(NamedTuple):
         texts = [caption for name in names for caption in photos[name]]
         owners = np.repeat(np.arange(len(names)), [len(photos[name]) for name in names])
         kept = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{name}.npz"
-        retriever = Retriever.build(model, [folder / names[0], folder / names[1]])
         if kept is None or not kept.is_file():
-            images = retriever.tower("images").of_files([folder / name for name in names])
-            captions = retriever.tower("captions").of_texts(texts)
+            images = open_tower(model, "images").of_files([folder / name for name in names])
+            captions = open_tower(model, "captions").of_texts(texts)
             arrays = {f"images_{key}": value for key, value in images.items()}
             arrays |= {f"captions_{key}": value for key, value in captions.items()}
             empty = np.zeros((len(texts), 1))
@@ -72,7 +77,7 @@ class Encoded(NamedTuple):
             for side in ("images_", "captions_")
         ]
         vectors = unit(arrays["sentences"].astype(np.float32))
-        return cls(names, *sides, owners, texts, vectors, retriever.model.similarity)
+        return cls(names, *sides, owners, texts, vectors, similarity_of(str(model)))
 
     def select(self, photos):
         """Some photos, by their rows in order, and their captions."""
@@ -99,6 +104,12 @@ class Encoded(NamedTuple):
         return scores_over(self.images, asked, self.similarity, "images")
 
 
+@functools.cache
+def similarity_of(model):
+    """The similarity layer of a preset or run, which Keras opens once."""
+    return from_preset(model).similarity
+
+
 def labels_of(data, preset, cache=None):
     """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset."""
     with open(data / "flickr8k/short_labels.csv", encoding="utf-8", newline="") as file:
@@ -116,4 +127,37 @@ def labels_of(data, preset, cache=None):
         told = [(number[row["question"]], place[row["photo"]]) for row in own]
         judged = [(float(row["fit"]), float(row["weight"])) for row in own]
         found.append(Labelled(encoded.images, texts, *np.transpose(told), *np.transpose(judged)))
+    return found
+
+
+def fresh_galleries(data, preset, cache=None):
+    """By name of the fresh labels, the `Encoded` photos of a gallery and their paths: Flickr8k's
+    first 500 test photos and the packaged photos."""
+    flickr = data / "flickr8k"
+    tests = Encoded.of(flickr, preset, "test", cache)
+    first = tests._replace(names=tests.names[:FIRST], images=take(tests.images, slice(FIRST)))
+    shown = sorted(packaged_photos())
+    rows = [(path.name, "") for path in shown]
+    packaged = Encoded.of_rows(shown[0].parent, rows, preset, "packaged", cache)
+    return {
+        "flickr8k_first500": (first, [flickr / name for name in first.names]),
+        "packaged": (packaged, shown),
+    }
+
+
+def fresh_labels_of(data, preset, part, cache=None):
+    """The `Labelled` galleries of the fresh labels, of the half to `"learn"` from or the `"kept"`
+    one; of a mistyped question the right spelling."""
+    with open(FRESH, encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["part"] == part]
+    found = []
+    for name, (encoded, paths) in fresh_galleries(data, preset, cache).items():
+        own = [row for row in rows if row["gallery"] == name]
+        place = {path.name: row for row, path in enumerate(paths)}
+        typed = [as_asked(row["asked"] or row["question"]) for row in own]
+        texts = list(dict.fromkeys(typed))
+        number = {text: row for row, text in enumerate(texts)}
+        pairs = [(number[text], place[row["photo"]]) for text, row in zip(typed, own, strict=True)]
+        judged = [(float(row["fit"]), float(row["weight"])) for row in own]
+        found.append(Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged)))
     return found
