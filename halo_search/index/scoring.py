@@ -1,6 +1,7 @@
 """One interface to what scores: numbers alone, a layer of `zoo.similarities`, or its function."""
 
 import dataclasses
+import os
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def saved(path, description, wanted=None):
     similarity = stored if wanted is None else resolve(wanted)
     if name_of(similarity) != name_of(stored):
         raise InputError(
-            f"{path.parent}: the index was built for the similarity {name_of(stored)}, not for "
+            f"{os.path.dirname(path)}: the index was built for the similarity {name_of(stored)}, not for "
             f"{name_of(similarity)}"
         )
     return similarity
