@@ -32,6 +32,9 @@ SIGNATURES = ("encode_images", "encode_captions", "index_images", "index_caption
 
 # Blocks that no test runs, by page and the words that they begin with, and why.
 EXCEPTIONS = {
+    ("docs/howto/cluster.md", "from halo_search.collection.cluster"): "test_cluster.py has it",
+    ("docs/howto/cluster.md", "import halo_search\nfrom pyspark"): "Spark is not installed here",
+    ("docs/howto/large.md", 'index = LanceIndex.build("s3:'): "test_lance_s3.py has it",
     ("docs/start/first_hour.md", "python recipes/softplus.py"): "tests/test_first_hour.py runs it",
     ("docs/howto/large.md", "from halo_search.index.lance"): "tests/search/test_lance.py has it",
     ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
@@ -39,6 +42,7 @@ EXCEPTIONS = {
 }
 # Programs of others, whose flags are not looked at, and why they are on a page.
 OF_OTHERS = {
+    "ray": "starts the nodes of a cluster",
     "cd": "the shell",
     "docker": "TensorFlow Serving's image",
     "git": "fetches the checkout",

@@ -258,18 +258,12 @@ def test_only_the_decoder_opens_pictures():
 
 
 def test_the_gallery_shows_a_photo_upright(tmp_path):
-    gallery = pytest.importorskip("demo.gallery")
+    pictures = pytest.importorskip("demo.pictures")
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.new("RGB", (64, 32)).save(tmp_path / "side.jpg", exif=exif)
-
-    class One:
-        image_paths = [tmp_path / "side.jpg"]
-        larger = None
-        reads_words = True
-
-    uri = gallery.Gallery.thumbnail.__wrapped__(One(), 0)
-    with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as shown:
+    contents = pictures.Pictures([tmp_path / "side.jpg"]).thumbnail(0)
+    with Image.open(io.BytesIO(contents)) as shown:
         assert shown.height > shown.width
 
 

@@ -97,7 +97,7 @@ def test_every_picture_has_a_page():
     }
     there = {path.name for path in (DOCS / "images").iterdir()}
     assert shown <= there
-    twins = {name for name in there - shown if name.replace("_dark.png", ".png") in shown}
+    twins = {name for name in there - shown if name.replace("_dark.", ".") in shown}
     assert there == shown | twins
 
 

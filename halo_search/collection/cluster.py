@@ -8,6 +8,7 @@ Vectors never pass through the driver.
 
 import contextlib
 import hashlib
+import importlib.metadata
 import itertools
 import logging
 import os
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
 
-from halo_search import __version__, presets
+from halo_search import presets
 from halo_search.collection import parts
 from halo_search.collection.encoding import (
     DTYPES,
@@ -47,6 +48,8 @@ from halo_search.files.stores import (
 )
 from halo_search.towers import open_tower
 from halo_search.towers.onnx import OnnxTower
+
+VERSION = importlib.metadata.version("halo-zoo")  # which all nodes must have
 
 AUTO = "auto"
 _UNITS_PER_ACTOR = 8  # at least, so that nodes end together, and a dead one loses little
@@ -77,7 +80,7 @@ class Job:
     folder: str
     dtype: str
     source: str
-    version: str = __version__
+    version: str = VERSION
 
 
 def encode_on_cluster(
@@ -264,8 +267,8 @@ def encode_unit(tower: Any, unit: Unit) -> Encoded:
 
 def _open(job):
     """The tower of a job on this node. Raises InputError if the node lacks what the job needs."""
-    if job.version != __version__:
-        raise InputError(f"halo-zoo {__version__}, not {job.version}, is installed")
+    if job.version != VERSION:
+        raise InputError(f"halo-zoo {VERSION}, not {job.version}, is installed")
     for what, path in (("source", _root(job.source)), ("OUT", f"{job.folder}/{MANIFEST}")):
         if not is_remote(path) and not os.path.exists(path):
             raise InputError(

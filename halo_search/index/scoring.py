@@ -113,8 +113,8 @@ def saved(path, description, wanted=None):
     similarity = stored if wanted is None else resolve(wanted)
     if name_of(similarity) != name_of(stored):
         raise InputError(
-            f"{os.path.dirname(path)}: the index was built for the similarity {name_of(stored)}, not for "
-            f"{name_of(similarity)}"
+            f"{os.path.dirname(path)}: the index was built for the similarity {name_of(stored)}, "
+            f"not for {name_of(similarity)}"
         )
     return similarity
 

@@ -112,7 +112,7 @@ Image.new("RGB", (20, 10), "red").save(PICTURE, "PNG")
         (b'{"question": 3}', 422, "question: Input should be a valid string"),
         (b'{"query": "a bird"}', 422, "query: Extra inputs"),
         (b"{}", 422, "expected question, questions or image; received none of them"),
-        (b'{"question": "a", "questions": []}', 422, "received question and questions"),
+        (b'{"question": "a", "questions": ["b"]}', 422, "received question and questions"),
         (b'{"question": "a", "k": 0}', 422, "k: Input should be greater than or equal to 1"),
         (json.dumps({"question": "a" * 3000}).encode(), 422, "at most 2000 characters"),
         (json.dumps({"questions": ["a"] * 300}).encode(), 422, "at most 256 items"),
