@@ -27,8 +27,8 @@ from halo_search.collection.encoding import (
     DTYPES,
     PART_SIZE,
     Known,
+    begin,
     check_part_size,
-    differing,
     encode_items,
     outcome,
     part_files,
@@ -137,17 +137,8 @@ def encode_on_cluster(
     source, folder = _shared(source), _shared(folder)
     items, tars = read_listing(source, side, column, names, tower.reads == "vectors")
     written = written_in(folder, MANIFEST)
-    written.check()
     identity = {"model": str(model), "model_sha256": tower.model_sha256, "side": side}
-    identity["dtype"] = dtype
-    before = written.content
-    if before and (other := differing(before, identity)):
-        raise InputError(
-            f"{folder}: holds embeddings of other work ({', '.join(other)} differ); choose another "
-            "folder, or delete it"
-        )
-    written.tidy()
-    written.write({**before, **identity})
+    before = begin(written, folder, {**identity, "dtype": dtype})
 
     tar_units = [Unit(_tar_part(tar), tar=tar) for tar in tars]
     there = part_files(written.names & present_in(written), before)

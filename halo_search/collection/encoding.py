@@ -88,16 +88,7 @@ def encode(
     if is_remote(folder):
         raise InputError(f"{folder}: needs --cluster; without it OUT is a folder of this machine")
     written = Written(folder, MANIFEST)
-    written.check()
-    identity = {**identity, "dtype": dtype}
-    before = written.content
-    if before and (other := differing(before, identity)):
-        raise InputError(
-            f"{folder}: holds embeddings of other work ({', '.join(other)} differ); choose another "
-            "folder, or delete it"
-        )
-    written.tidy()
-    written.write({**before, **identity})
+    before = begin(written, folder, {**identity, "dtype": dtype})
     known = Known(folder, part_files(written.names & present_in(written), before))
     kept, rejected, new = known.of(items)
     if "parts" in before and (new or known.gone):
@@ -150,6 +141,21 @@ def continues(folder: Any, identity: dict[str, Any], dtype: str = "float32") -> 
     """Whether a folder of parts is new, or one that `encode` would add such vectors to."""
     before = Written(folder, MANIFEST).content
     return not before or not differing(before, {**identity, "dtype": dtype})
+
+
+def begin(written: Any, folder: Any, identity: dict[str, Any]) -> dict[str, Any]:
+    """Claims a folder of parts for vectors of one identity; what its manifest said before. Raises
+    InputError if it holds anything else, or vectors of another identity."""
+    written.check()
+    before = written.content
+    if before and (other := differing(before, identity)):
+        raise InputError(
+            f"{folder}: holds embeddings of other work ({', '.join(other)} differ); choose another "
+            "folder, or delete it"
+        )
+    written.tidy()
+    written.write({**before, **identity})
+    return before
 
 
 def differing(before: dict[str, Any], identity: dict[str, Any]) -> list[str]:

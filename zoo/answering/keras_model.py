@@ -7,6 +7,7 @@ from typing import Any
 from halo_search.confidence import Probes
 from halo_search.embeddings import kind
 from halo_search.files.written import Written
+from halo_search.towers import SIDES
 from zoo import similarities
 from zoo.answering.write_towers import write_towers
 from zoo.data import captioned_folder
@@ -77,11 +78,11 @@ class KerasModel:
 
     def general_probes(self) -> Probes | None:
         """Probes by the captioned photos of the package, see `zoo.evaluation.general_probes`."""
-        return general_probes(self.keras, {side: self.tower(side) for side in self._sides})
+        return general_probes(self.keras, {side: self.tower(side) for side in SIDES})
 
     def with_own(self, folder: str | os.PathLike, before: Probes | None) -> Probes:
         """Probes of a folder of photos with captions, beside those before or in their place."""
-        towers = {side: self.tower(side) for side in self._sides}
+        towers = {side: self.tower(side) for side in SIDES}
         return with_own(self.keras, captioned_folder(folder), before, towers)
 
     def write_towers(self, written: Written, index: Any) -> tuple[str | None, str | None]:
@@ -113,5 +114,3 @@ class KerasModel:
     def reads_texts(self) -> bool:
         """Whether questions may be words."""
         return self.keras.tokenizer is not None
-
-    _sides = ("images", "captions")

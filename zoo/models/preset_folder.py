@@ -17,14 +17,15 @@ from halo_search.errors import InputError
 from halo_search.files.array_files import check_hdf5
 from halo_search.files.atomic import atomic_folder
 from halo_search.files.json_files import read_object
+from halo_search.presets import CARD_FILE, PROBES_FILE, TOWERS
+from halo_search.towers.weights import SCALES, WEIGHTS_FILE
 
-CARD_FILE = "preset.json"
 PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
-CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE = "config.json", "metadata.json", "model.weights.h5"
+CONFIG_FILE, METADATA_FILE = "config.json", "metadata.json"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
 # Of a card: further files of the model, such as a tokenizer's, and files beside it.
 ASSETS, FILES = "assets", "files"
-_OURS = {*MODEL_FILES, CARD_FILE, "README.md", "probes.npz", "points_of.json", ASSETS, "towers"}
+_OURS = {*MODEL_FILES, CARD_FILE, "README.md", PROBES_FILE, "points_of.json", ASSETS, TOWERS}
 MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
 
 
@@ -178,7 +179,6 @@ def _in_words(entry):
     return ", ".join(f"{name} {value}" for name, value in entry.items())
 
 
-SCALES = "halo_scales"  # the group that says what the steps of int8 are
 LEAST = 1 << 16  # elements from which a matrix is worth steps of its own
 _LEVELS = 127
 

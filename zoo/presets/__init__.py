@@ -14,6 +14,8 @@ from halo_search import presets as packaged
 from halo_search.errors import InputError, MissingPackageError, require
 from halo_search.files.decoding import resizing
 from halo_search.files.json_files import read_object
+from halo_search.presets import CARD_FILE, PROBES_FILE
+from halo_search.towers.weights import WEIGHTS_FILE
 from zoo.checkpoints.loading import read_published
 from zoo.encoders.point_towers import resizing_of_tower
 from zoo.models.dual_encoder import DualEncoder
@@ -32,12 +34,10 @@ from zoo.models.hugging_face import MODEL_TYPES, model_type_of
 from zoo.models.points import POINTS_FILE, points_of
 from zoo.models.preset_folder import (
     ASSETS,
-    CARD_FILE,
     CONFIG_FILE,
     MODEL_FILES,
     MOST_CONFIG,
     PICTURES,
-    WEIGHTS_FILE,
     check_whole,
     packages_of,
     read_folder,
@@ -47,7 +47,6 @@ from zoo.models.preset_folder import (
 from zoo.models.run_folder import RunFolder
 
 MODEL_FILE = "model.keras"
-PROBES_FILE = "probes.npz"
 EXTRAS = {"keras_hub": "models"}  # that bring the packages of whose layers a model may be made
 _HUB_NAMES = ("clip_", "siglip_", "siglip2_", "metaclip_")  # how KerasHub's names begin
 _SENTENCE = "A red bird, 2 dogs"
