@@ -7,7 +7,7 @@ from halo_search.errors import InputError
 from halo_search.files.json_files import read_json
 from zoo import evaluation, presets
 from zoo.models.run_folder import RunFolder
-from zoo.presets import shown_pictures
+from zoo.presets.folders import shown_pictures
 
 
 def main(options):

@@ -5,16 +5,17 @@ import copy
 import keras
 import tensorflow as tf
 
-from zoo import presets
+from halo_search import presets as packaged
+from zoo.presets import openers
 
 
 def read_once(patch):
     """Until `patch` is undone, packaged models share their layers, unless a test changed them."""
-    read, kept = presets.read_folder, {}
-    packaged = set(presets.packaged.folders().values())
+    read, kept = openers.read_folder, {}
+    folders = set(packaged.folders().values())
 
     def read_folder(path, compile=False):
-        if compile or path not in packaged:
+        if compile or path not in folders:
             return read(path, compile=compile)
         key = path, keras.config.dtype_policy().name
         if key not in kept or _state(kept[key][0]) != kept[key][1]:
@@ -22,7 +23,7 @@ def read_once(patch):
             kept[key] = model, _state(model)
         return kept[key][0].with_auxiliaries()
 
-    patch.setattr(presets, "read_folder", read_folder)
+    patch.setattr(openers, "read_folder", read_folder)
 
 
 def write_once(patch):

@@ -9,7 +9,7 @@ import zoo
 from halo_search.errors import InputError
 from tiny_hub import FAMILIES, IMAGES, LENGTH, TEXTS, compared, tiny_hub
 from zoo.encoders.subwords import HubTokenizer
-from zoo.models import hub_models
+from zoo.models import hub_models, hubs
 
 pytest.importorskip("keras_hub")
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
 
 def test_a_download_is_told_once_before_it_begins(monkeypatch, tmp_path, capsys):
     hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(hub_models, "_TOLD", set())
+    monkeypatch.setattr(hubs, "_TOLD", set())
     monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
     file = SimpleNamespace(rfilename="model.safetensors", size=792_000_000)
     card = {"license": "mit"}
@@ -103,8 +103,8 @@ def test_a_download_is_told_once_before_it_begins(monkeypatch, tmp_path, capsys)
         ("siglip_base_patch16_224", "0.8 GB", "Apache 2.0"),
         ("hf://someone/else", "0.8 GB", "mit"),
     ):
-        hub_models.tell_download(name)
-        hub_models.tell_download(name)
+        hubs.tell_download(name)
+        hubs.tell_download(name)
         told = capsys.readouterr().err
         assert told.startswith(f"{name}: fetching {size} from ")
         assert told.endswith(f"; licence: {licence}\n")
@@ -112,7 +112,7 @@ def test_a_download_is_told_once_before_it_begins(monkeypatch, tmp_path, capsys)
     assert "models--someone--else" in told
     (tmp_path / "models/keras/siglip/keras/siglip_base_patch16_256/1").mkdir(parents=True)
     for here in ("siglip_base_patch16_256", "toy_birds_pfe", str(tmp_path)):
-        hub_models.tell_download(here)
+        hubs.tell_download(here)
     assert capsys.readouterr().err == ""
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import halo_search.presets
 import own_pairs
 import own_pairs_next
 import own_pairs_start
@@ -149,7 +150,7 @@ def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp
 
 
 def test_without_the_preset_a_sentence_says_what_to_give(photos, tmp_path, error_of, monkeypatch):
-    monkeypatch.setattr(zoo.presets.packaged, "folders", dict)
+    monkeypatch.setattr(halo_search.presets, "folders", dict)
     said = error_of(cli.run, own_pairs.main, [f"--data-dir={photos}", f"--out={tmp_path / 'run'}"])
     assert "'photos_pfe' is not packaged here; give --text-weights" in said
 

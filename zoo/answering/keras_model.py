@@ -15,7 +15,9 @@ from zoo.evaluation.probes import general_probes, with_own
 from zoo.evaluation.runs import probes_of
 from zoo.models import DualEncoder, Tower
 from zoo.models.tower import weights_sha256
-from zoo.presets import from_preset, shown_pictures, weights_mark
+from zoo.presets import from_preset
+from zoo.presets.folders import shown_pictures
+from zoo.presets.openers import weights_mark
 
 
 class KerasModel:

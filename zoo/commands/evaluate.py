@@ -12,7 +12,8 @@ from zoo.evaluation.runs import open_run
 from zoo.metrics import PairwiseSimilarity, coco_benchmark, evaluate_retrieval
 from zoo.metrics.ranks import LabelRelevance
 from zoo.models.run_folder import RunFolder
-from zoo.presets import card_of, from_preset
+from zoo.presets import from_preset
+from zoo.presets.folders import card_of
 
 PARTS = ("mean", "log_variance", "elements")
 BY_KIND = {POINT: "cosine", GAUSSIAN: "csd", SET: "smooth_chamfer"}  # what ranks by default

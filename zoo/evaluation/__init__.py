@@ -12,7 +12,7 @@ from zoo.evaluation.retrieval import (
 )
 from zoo.evaluation.runs import data_of, ensemble, open_run, probes_of
 from zoo.evaluation.sets import encode_sets, measure_sets, nearest_captions
-from zoo.presets import card_of, resizing_of
+from zoo.presets.folders import card_of, resizing_of
 
 __all__ = [
     "Answers",

@@ -13,7 +13,8 @@ from zoo.evaluation.retrieval import encode, measure_pairs
 from zoo.models import DualEncoder
 from zoo.models.points import POINTS_FILE
 from zoo.models.run_folder import RunFolder
-from zoo.presets import card_of, from_preset, list_presets, preset_folder, whole_of
+from zoo.presets import from_preset, list_presets
+from zoo.presets.folders import card_of, preset_folder, whole_of
 
 
 def open_run(

@@ -58,7 +58,7 @@ class DualEncoder(keras.Model):
 
     Attributes:
         origin: the name or path by which `zoo.from_preset` found the model, else None.
-        origin_weights: the `zoo.presets.weights_mark` of then.
+        origin_weights: the `zoo.presets.openers.weights_mark` of then.
     Output: called with `"images"`, `"captions"` (token ids or vectors) or both, a dict with the
         embeddings under the same keys.
 

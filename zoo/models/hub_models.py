@@ -1,27 +1,24 @@
-"""CLIP, SigLIP, SigLIP 2 and MetaCLIP 2 of KerasHub as models of points, and files from hubs."""
+"""CLIP, SigLIP, SigLIP 2 and MetaCLIP 2 of KerasHub as models of points."""
 
 import difflib
 import os
 import pathlib
 import re
-import sys
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
-from halo_search.cli.public import public_models
-from halo_search.errors import InputError, MissingPackageError, require
+from halo_search.errors import InputError, require
 from halo_search.files.json_files import read_object
 from zoo import losses, similarities
 from zoo.encoders.clip import DEVIATION, MEAN
 from zoo.encoders.point_towers import hub_caption_encoder, hub_image_encoder, hub_scaling
 from zoo.encoders.subwords import HubTokenizer
-from zoo.layers.compat import fetched_file
 from zoo.layers.image_preprocessing import PictureScaling
 from zoo.models.dual_encoder import DualEncoder
+from zoo.models.hubs import FAMILIES, HUBS, hub_names, tell_download, unfetched
 from zoo.models.hugging_face import (
     CONFIG_FILE,
     MODEL_TYPES,
@@ -30,21 +27,6 @@ from zoo.models.hugging_face import (
     read_preprocessor,
 )
 
-HUBS = ("hf://", "kaggle://")
-WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")
-HUB_FILE = "model.weights.h5"  # KerasHub's
-# What may lie beside the weights of `transformers` or of a published checkpoint.
-_BESIDE = (
-    "preprocessor_config.json",
-    *("spiece.model", "sentencepiece.model", "tokenizer.model"),
-    *("vocab.json", "merges.txt", "bpe_simple_vocab_16e6.txt.gz", "vocab.txt"),
-)
-# By the backbone's class in `keras_hub.models`: its preprocessor, and the layer of its logits.
-_FAMILIES = {
-    "CLIPBackbone": ("CLIPPreprocessor", "clip_head"),
-    "SigLIPBackbone": ("SigLIPPreprocessor", "siglip_head"),  # SigLIP 2 too
-    "MetaCLIP2Backbone": ("MetaCLIP2CausalLMPreprocessor", "metaclip_2_head"),
-}
 _HAVE_TOKENIZERS = ("tokenizer.json", "preprocessor.json")  # folders of KerasHub
 _BESIDE_OF = {
     "CLIPBackbone": ("clip", "bpe_simple_vocab_16e6.txt.gz"),
@@ -59,28 +41,32 @@ _STANDARD = {
 }
 
 
-def hub_model(
-    preset: str | os.PathLike | keras.Model, preprocessor: keras.layers.Layer | None = None
+def hub_model(preset: str | os.PathLike) -> DualEncoder:
+    """A KerasHub dual encoder as a model of points, of its name or of a folder, with its
+    preprocessing and tokenizer inside. Raises InputError if there is no such preset, or its
+    backbone is of another family."""
+    folder = pathlib.Path(preset).expanduser()
+    if folder.is_dir() and model_type_of(folder) in MODEL_TYPES:
+        return backbone_model(*read_hugging_face(folder), name=preset)
+    models = require("keras_hub", extra="models").models
+    backbone = _read(models.Backbone, preset, dtype="float32")
+    preprocessor, _ = _family(backbone, preset)
+    has_tokenizer = any((folder / name).is_file() for name in _HAVE_TOKENIZERS)
+    if folder.is_dir() and not (has_tokenizer or model_type_of(folder)):
+        return backbone_model(backbone, _standard(backbone, folder))
+    return backbone_model(backbone, _read(getattr(models, preprocessor), preset))
+
+
+def backbone_model(
+    backbone: keras.Model,
+    preprocessor: keras.layers.Layer | None,
+    name: str | os.PathLike | None = None,
 ) -> DualEncoder:
-    """A KerasHub dual encoder as a model of points, with its preprocessing and tokenizer inside.
-    Raises InputError if there is no such preset, or its backbone is of another family."""
-    hub = require("keras_hub", extra="models")
-    if isinstance(preset, keras.Model):
-        backbone = preset
-        family = _family(backbone, type(backbone).__name__)
-    elif (folder := pathlib.Path(preset).expanduser()).is_dir() and (
-        model_type_of(folder) in MODEL_TYPES
-    ):
-        backbone, own = read_hugging_face(folder)
-        family, preprocessor = _family(backbone, preset), preprocessor or own
-    else:
-        backbone = _read(hub.models.Backbone, preset, dtype="float32")
-        family = _family(backbone, preset)
-        has_one = any((folder / name).is_file() for name in _HAVE_TOKENIZERS)
-        if preprocessor is None and folder.is_dir() and not (has_one or model_type_of(folder)):
-            preprocessor = _standard(backbone, folder)
-        preprocessor = preprocessor or _read(getattr(hub.models, family[0]), preset)
-    head = getattr(backbone, family[1])
+    """A backbone of KerasHub as a model of points that shares its layers; without a preprocessor
+    it is shown its family's usual pixels, and has no tokenizer. `name` is what errors call it.
+    Raises InputError if the backbone is of another family."""
+    _, head = _family(backbone, type(backbone).__name__ if name is None else name)
+    head = getattr(backbone, head)
     scale = float(np.exp(float(head.logit_scale)))
     if hasattr(head, "logit_bias"):
         similarity = similarities.CosineLogit(scale, float(head.logit_bias))
@@ -119,11 +105,13 @@ def _standard(backbone, folder):
             "preprocessor beside it"
         )
     try:
-        cls = getattr(require("keras_hub", extra="models").models, _FAMILIES[kind][0])
+        cls = getattr(require("keras_hub", extra="models").models, FAMILIES[kind][0])
         found = _read(cls, name)
     except InputError as error:
         raise InputError(f"{said}. Put {beside} there, or: {error}") from error
-    warnings.warn(f"{said}; it opens with the standard one, of {name}", stacklevel=4)
+    warnings.warn(
+        f"{said}; it opens with the standard one, of {name}", stacklevel=6
+    )  # where the user opens it
     return found
 
 
@@ -138,65 +126,6 @@ def _read(cls, preset, **options: Any):
         if handle.startswith(HUBS):
             raise InputError(unfetched(str(preset), handle, error)) from error
         raise InputError(f"{preset}: KerasHub cannot read it: {reason}") from error
-
-
-def tell_download(name: str) -> None:
-    """Says on stderr, before a model of a hub is fetched, how large it is, under which licence and
-    where it is kept; nothing of one that is here already, or of no hub."""
-    facts = hub_facts().get(name, {})
-    handle = name if name.startswith(HUBS) else str(facts.get("kaggle_handle", ""))
-    scheme, _, path = handle.partition("://")
-    told = None
-    if scheme == "hf":
-        told = _on_hugging_face(path)
-    elif scheme == "kaggle":
-        folder = require("kagglehub.config", extra="models").get_cache_folder()
-        where = pathlib.Path(folder) / "models" / path
-        known = {row["name"]: row["licence"] for row in public_models()}
-        size = 4 * facts.get("metadata", {}).get("params", 0)  # in single precision
-        told = None if where.exists() else (where, size, known.get(name))
-    if told is not None and name not in _TOLD:
-        _TOLD.add(name)
-        where, size, licence = told
-        size = f"{size / 1e9:.1f} GB" if size else "of a size that is not known"
-        licence = licence or "not known: look at its page"
-        print(
-            f"{name}: fetching {size} from {handle} to {where}; licence: {licence}", file=sys.stderr
-        )
-
-
-_TOLD: set[str] = set()
-
-
-def _on_hugging_face(path):
-    """`(where it is kept, bytes, licence)` of a model; None of one that is here, or unreachable."""
-    hub, repo = require("huggingface_hub", extra="models"), "/".join(path.split("/")[:2])
-    if any(isinstance(hub.try_to_load_from_cache(repo, one), str) for one in (*WEIGHTS, HUB_FILE)):
-        return None
-    try:
-        facts = hub.model_info(repo, files_metadata=True, timeout=10)
-    except Exception:  # what fetches it says why
-        return None
-    sizes = {one.rfilename: one.size or 0 for one in facts.siblings or ()}
-    of_weights = sum(size for one, size in sizes.items() if one in WEIGHTS or one == HUB_FILE)
-    licence = facts.card_data.get("license") if facts.card_data else None
-    where = pathlib.Path(hub.constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
-    return where, of_weights, licence
-
-
-def hub_names() -> dict[str, str]:
-    """The names of KerasHub's dual encoders: `{name: handle}`; empty without keras-hub."""
-    return {name: str(facts.get("kaggle_handle", "")) for name, facts in hub_facts().items()}
-
-
-def hub_facts() -> dict[str, dict[str, Any]]:
-    """What KerasHub knows of its dual encoders, by their names; empty without keras-hub."""
-    try:
-        models = require("keras_hub", extra="models").models
-    except MissingPackageError:
-        return {}
-    families = (getattr(models, family).presets for family in _FAMILIES)
-    return {name: facts for family in families for name, facts in family.items()}
 
 
 def is_hub_folder(folder: pathlib.Path) -> bool:
@@ -226,11 +155,11 @@ def nearest(name: str, others: list[str]) -> str:
 
 def _family(backbone, preset):
     name = type(backbone).__name__
-    if name not in _FAMILIES:
+    if name not in FAMILIES:
         raise InputError(
-            f"{preset}: the backbone must be one of {', '.join(_FAMILIES)}; received {name}"
+            f"{preset}: the backbone must be one of {', '.join(FAMILIES)}; received {name}"
         )
-    return _FAMILIES[name]
+    return FAMILIES[name]
 
 
 def _scaling(backbone, preprocessor):
@@ -242,55 +171,3 @@ def _scaling(backbone, preprocessor):
     scale = [1 / (255 * one) for one in DEVIATION]
     offset = [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)]
     return PictureScaling(scale, offset, name="preprocessing")
-
-
-def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pathlib.Path]:
-    """Fetches files of one folder on a hub; those that are cached are not fetched again."""
-    paths = []
-    for name in names:
-        try:
-            paths.append(pathlib.Path(fetched_file(handle, name)))
-        except Exception as error:  # each hub has its own
-            if not (may_lack and isinstance(error, FileNotFoundError)) or _no_network(error):
-                raise InputError(unfetched(handle, handle, error)) from error
-    return paths
-
-
-def fetch_config(handle: str) -> dict:
-    """The `config.json` of a folder on a hub. Raises InputError as `fetch`."""
-    return read_object(fetch(handle, [CONFIG_FILE])[0])
-
-
-def fetch_weights(handle: str) -> pathlib.Path:
-    """The local folder of a hub's model that others wrote: `config.json`, safetensors, tokenizer
-    files. Raises InputError as `fetch`, or if the folder has no safetensors."""
-    (config,) = fetch(handle, [CONFIG_FILE])
-    tell_download(handle)
-    if not any(fetch(handle, [name], may_lack=True) for name in WEIGHTS):
-        raise InputError(f"{handle}: expected a file {' or '.join(WEIGHTS)}; it has neither")
-    fetch(handle, _BESIDE, may_lack=True)
-    return config.parent
-
-
-def unfetched(name: str, handle: str, error: Exception) -> str:
-    """The sentence of a model that could not be fetched, and what to do without a network."""
-    if isinstance(error, MissingPackageError):
-        return str(error)
-    reason = str(error).strip().split("\n")[0] or type(error).__name__
-    if _no_network(error):
-        reason = "the hub cannot be reached"
-    where = "" if name == handle else f" from {handle}"
-    return (
-        f"{name}: cannot be fetched{where}: {reason}. Without a network, fetch that folder on "
-        "another machine and give its path"
-    )
-
-
-def _no_network(error):
-    """Whether a connection is behind an error: the hubs' clients say a file is not there."""
-    while error is not None:
-        name = type(error).__name__
-        if name == "gaierror" or "Connect" in name or "Timeout" in name:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
