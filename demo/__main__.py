@@ -24,7 +24,7 @@ from pathlib import Path
 
 from halo_search.cli.checks import TOKEN, check_model, check_path
 from halo_search.cli.parser import OneLineParser, program, run
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 
 _TOLD = 128 + signal.SIGTERM  # the exit code of who was told to end
 
@@ -35,7 +35,8 @@ def main(argv=None):
     check_path(options.photos, f"{options.photos}: no such folder of images, or CSV or TSV file")
     check_path(options.captions, f"--captions {options.captions}: no such file")
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
-    require("gradio", extra="demo")
+    from demo import gradio_import  # noqa: F401 -- says which extra is missing
+
     with _ending_at_once(), _private_folder():
         from demo import limits, page
 

@@ -1,7 +1,5 @@
 """Every view in a real Chromium: what it shows, and that nothing else is asked for."""
 
-import contextlib
-import functools
 import re
 from urllib.parse import quote
 
@@ -27,19 +25,41 @@ def browser():
 
 @pytest.fixture(scope="module")
 def visited(browser, served):
-    """A function from a view and a link's query to a `Visit` that was just opened.
+    """A function from a link's query to a `Visit` whose page was loaded by that link.
 
-    Each view is one visitor who comes again: what the browser has kept is not compiled anew.
+    `open` of that visit shows other views without loading the page again.
     """
-    with contextlib.ExitStack() as stack:
-        first = functools.cache(lambda view: stack.enter_context(Visit(browser, served[0], view)))
+    with Visit(browser, served[0]) as visit:
 
-        def again(view="light", query=""):
-            visit = first(view)
-            visit.open(query)
+        def load(query=""):
+            visit.load(query)
             return visit
 
-        yield again
+        yield load
+
+
+PLACES = {
+    "photos": "",
+    "answer": f"?q={quote(RED)}",
+    "nothing": "?q=zorp",
+    "map": "?page=map",
+    "own": "?page=own",
+    "compare": f"?page=compare&q={quote(RED)}",
+    "viewer": f"?q={quote(RED)}",
+}
+
+
+def show(visit, place, link):
+    """Shows one of `PLACES`, with all that opens there."""
+    visit.open(link)
+    if place == "answer":
+        for fold in visit.page.locator("details > summary").all():
+            if fold.is_visible():
+                fold.click()
+        visit.page.wait_for_selector(".evidence")
+    if place == "viewer":
+        visit.page.locator(".tile button").first.click()
+        visit.page.wait_for_selector("#viewer .neighbours .tile")
 
 
 def check(visit):
@@ -78,7 +98,7 @@ def test_the_first_screen_is_photos_and_few_words(visited):
 
 def test_an_answer_has_a_line_that_the_slider_moves(visited, answered):
     caption, found = answered
-    visit = visited(query=f"?q={quote(caption)}")
+    visit = visited(f"?q={quote(caption)}")
     page = visit.page
     assert page.locator(".verdict p").inner_text() == found["reason"]
     fits = [one["fits"] for one in found["results"]]
@@ -103,7 +123,7 @@ def test_an_answer_has_a_line_that_the_slider_moves(visited, answered):
 
 
 def test_where_nothing_fits_that_is_said_first(visited):
-    visit = visited(query="?q=a wibble with zorp")
+    visit = visited("?q=a wibble with zorp")
     page = visit.page
     assert page.locator(".verdict h1").inner_text() == "Not understood"
     assert page.locator("#line").count() == 0
@@ -115,7 +135,7 @@ def test_where_nothing_fits_that_is_said_first(visited):
 
 def test_a_photo_large_by_the_keyboard(visited, answered):
     caption, found = answered
-    visit = visited(query=f"?q={quote(caption)}")
+    visit = visited(f"?q={quote(caption)}")
     page, keys = visit.page, visit.page.keyboard
     names = [one["name"] for one in found["results"]]
     tile = page.locator(".tile button").first
@@ -144,7 +164,7 @@ def test_a_photo_large_by_the_keyboard(visited, answered):
 
 
 def test_why_is_a_picture_with_words_to_leave_out(visited, service):
-    visit = visited(query=f"?q={quote(RED)}")
+    visit = visited(f"?q={quote(RED)}")
     page = visit.page
     page.locator(".why > summary").click()
     page.wait_for_selector(".evidence svg")
@@ -159,7 +179,7 @@ def test_why_is_a_picture_with_words_to_leave_out(visited, service):
 
 
 def test_the_map_shows_photos_and_takes_a_question(visited):
-    visit = visited(query="?page=map")
+    visit = visited("?page=map")
     page = visit.page
     page.wait_for_function("window.haloMap?.tiles.length === 1")
     place = page.evaluate("haloMap.at(haloMap.found.x[3], haloMap.found.y[3])")
@@ -180,7 +200,7 @@ def test_the_map_shows_photos_and_takes_a_question(visited):
 
 
 def test_own_photos_with_thumbnails_and_progress(visited, gaussians, tmp_path):
-    visit = visited(query="?page=own")
+    visit = visited("?page=own")
     page = visit.page
     broken = tmp_path / "notes.png"
     broken.write_text("no image")
@@ -203,7 +223,7 @@ def test_own_photos_with_thumbnails_and_progress(visited, gaussians, tmp_path):
     assert page.locator(".answer .tile").count() == 4
     assert "among_own" in page.locator(".answer .tile img").first.get_attribute("src")
     check(visit)
-    visit.open("?page=own")
+    visit.load("?page=own")
     page.get_by_role("button", name="Delete them now").click()
     page.wait_for_selector(".own .tile", state="detached")
     check(visit)
@@ -212,7 +232,7 @@ def test_own_photos_with_thumbnails_and_progress(visited, gaussians, tmp_path):
 def test_two_models_side_by_side(visited, served):
     names = served[1].views.names
     points = next(name for name in names if name.startswith("points"))
-    visit = visited(query=f"?page=compare&q={quote(RED)}&other={quote(points)}")
+    visit = visited(f"?page=compare&q={quote(RED)}&other={quote(points)}")
     page = visit.page
     assert page.locator(".columns article").count() == 2
     assert page.locator(".columns .tile").count() == 24
@@ -233,51 +253,36 @@ def test_a_picture_finds_captions(visited, photo):
     check(visit)
 
 
-@pytest.mark.parametrize("view", ["phone", "small", "zoomed"])
-def test_every_view_fits_a_small_screen(visited, view):
-    links = (
-        "",
-        f"?q={quote(RED)}",
-        "?q=zorp",
-        "?page=map",
-        "?page=own",
-        f"?page=compare&q={quote(RED)}",
-    )
-    for link in links:
-        check(visited(view, link))
-    visit = visited(view, f"?q={quote(RED)}")
-    visit.page.locator(".tile button").first.click()
-    visit.page.wait_for_selector("#viewer .neighbours .tile")
-    check(visit)
+def test_every_view_fits_a_small_screen(browser, served):
+    """Phones, and a window of 1,400 pixels at 200 % zoom."""
+    sizes = [(320, 640), (390, 844), (700, 450)]
+    with Visit(browser, served[0], "phone") as visit:
+        for place, link in PLACES.items():
+            visit.page.set_viewport_size(dict(zip(("width", "height"), sizes[0], strict=True)))
+            show(visit, place, link)
+            for width, height in sizes:
+                visit.page.set_viewport_size({"width": width, "height": height})
+                is_laid_out = "width => document.documentElement.clientWidth === width"
+                visit.page.wait_for_function(is_laid_out, arg=width)
+                check(visit)
 
 
-@pytest.mark.parametrize("view", ["light", "dark"])
-def test_axe_finds_nothing_serious(visited, view):
+def test_axe_finds_nothing_serious(visited):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    found = {}
-    for place, link in {
-        "photos": "",
-        "answer": f"?q={quote(RED)}",
-        "nothing": "?q=zorp",
-        "map": "?page=map",
-        "own": "?page=own",
-        "compare": f"?page=compare&q={quote(RED)}",
-        "viewer": f"?q={quote(RED)}",
-    }.items():
-        visit = visited(view, link)
-        if place == "answer":
-            for fold in visit.page.locator("details > summary").all():
-                if fold.is_visible():
-                    fold.click()
-            visit.page.wait_for_selector(".evidence")
-        if place == "viewer":
-            visit.page.locator(".tile button").first.click()
-            visit.page.wait_for_selector("#viewer .neighbours .tile")
-        visit.still()
-        rules = None if view == "light" else {"runOnly": ["color-contrast"]}  # all else is equal
-        for one in axe.run(visit.page, options=rules).response["violations"]:
-            if one["impact"] in ("serious", "critical"):
-                found[place, one["id"]] = [node["html"][:200] for node in one["nodes"]]
+    visit, found = visited(), {}
+    try:
+        for place, link in PLACES.items():
+            show(visit, place, link)
+            for scheme, rules in {"light": {}, "dark": {"runOnly": ["color-contrast"]}}.items():
+                visit.page.emulate_media(color_scheme=scheme)  # all but colours is equal
+                visit.still()
+                options = {"resultTypes": ["violations"], **rules}
+                for one in axe.run(visit.page, options=options).response["violations"]:
+                    if one["impact"] in ("serious", "critical"):
+                        nodes = [node["html"][:200] for node in one["nodes"]]
+                        found[place, scheme, one["id"]] = nodes
+    finally:
+        visit.page.emulate_media(color_scheme="light")
     assert found == {}
 
 
@@ -326,6 +331,6 @@ def test_it_works_where_a_proxy_serves_it_below_a_path(browser, served, gaussian
             lambda route: route.continue_(url=route.request.url.replace("/below/", "/", 1)),
         )
         visit.address = f"{served[0]}/below"
-        page = visit.open(f"?q={quote(RED)}")
+        page = visit.load(f"?q={quote(RED)}")
         assert page.locator(".answer .tile").count() > 0
         assert visit.problems == []

@@ -5,16 +5,15 @@ import os
 import shutil
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_PHONE = {"is_mobile": True, "has_touch": True}
 VIEWS = {
-    "light": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"},
-    "dark": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", **_PHONE},
-    "small": {"viewport": {"width": 320, "height": 640}, "color_scheme": "dark", **_PHONE},
-    # A window of 1,400 pixels at 200 % zoom.
-    "zoomed": {"viewport": {"width": 700, "height": 450}, "device_scale_factor": 2},
+    "desktop": {"viewport": {"width": 1400, "height": 900}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
 }
 _WAIT = 60_000  # ms, for a machine that does other things too
+_SHOW = """link => {
+  history.pushState(null, "", link);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
 _STILL = """
 () => document.getAnimations().filter((one) => one.playState === "running").length === 0
   && [...document.images].every((one) => one.complete || one.loading === "lazy")
@@ -49,10 +48,11 @@ class Visit:
         **options: of the browser's context.
     """
 
-    def __init__(self, browser, address, view="light", **options):
+    def __init__(self, browser, address, view="desktop", **options):
         self.problems, self.requests, self.address = [], [], address
         # The page's policy forbids scripts that are strings, as those of a driver are.
-        self.context = browser.new_context(**{**VIEWS[view], "bypass_csp": True, **options})
+        options = {"color_scheme": "light", "bypass_csp": True} | VIEWS[view] | options
+        self.context = browser.new_context(**options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(_WAIT)
         self.page.on("console", self._console)
@@ -67,11 +67,20 @@ class Visit:
     def __exit__(self, *_):
         self.context.close()
 
-    def open(self, query=""):
-        """Opens a view by its link."""
+    def load(self, query=""):
+        """Loads the page by the link to a view, as a new visitor does."""
         self.page.goto("about:blank")
         self.problems.clear()  # what the last test left behind has ended
         self.page.goto(f"{self.address}/{query}")
+        self.drawn()
+        return self.page
+
+    def open(self, query=""):
+        """Shows a view by its link in the loaded page, as the browser's history does."""
+        if not self.page.url.startswith(self.address):
+            return self.load(query)
+        self.problems.clear()
+        self.page.evaluate(_SHOW, f"./{query}")
         self.drawn()
         return self.page
 
