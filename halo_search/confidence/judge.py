@@ -54,8 +54,9 @@ class Judgement(NamedTuple):
     order: np.ndarray | None = None
 
     def listed(self) -> "Judgement":
-        """The same for results in the order in which they are listed: `fits`, which never rise, and
-        `length`, by which the first k hold all of the first by score that it promised."""
+        """The same for results in the order in which they are listed: `fits`, none above the
+        first's, and `length`, by which the first k hold all of the first by score that it
+        promised."""
         if self.fits is None or self.order is None:
             return self
         fits = np.minimum.accumulate(self.fits[self.order])
@@ -263,10 +264,11 @@ class Judge:
 
 
 def listing(fits):
-    """The places of results `(k,)` as they are listed: the best 20 by score by how likely they fit,
-    ties by score, and the others as they are."""
-    places = np.arange(len(fits))
-    return np.append(np.argsort(-fits[:DEPTH], kind="stable"), places[DEPTH:])
+    """The places of results `(k,)` as they are listed: the likeliest of the best 20 by score, so
+    that the first does not depend on k, then the others by how likely they fit, ties by score."""
+    first = int(np.argmax(fits[:DEPTH]))
+    likely = np.argsort(-fits, kind="stable")
+    return np.append(first, likely[likely != first])
 
 
 def headline(verdict, probability, wanted=None):

@@ -23,6 +23,7 @@ from halo_search.confidence.judge import (
     Judgement,
     headline,
     list_sentence,
+    listing,
 )
 
 SIZE = 40
@@ -306,3 +307,11 @@ def test_of_a_word_that_nobody_knows_no_photo_is_told_absent():
     said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(unheard=unheard))
     assert (said[3].verdict, said[3].reason) == (NOT_UNDERSTOOD, "I don't know the word “blargh”.")
     assert said[1].verdict == LIKELY
+
+
+def test_the_first_listed_does_not_depend_on_how_many_are_asked():
+    fits = np.r_[0.2, 0.6, np.full(18, 0.1), 0.3, 0.9, 0.5]
+    assert listing(fits[:20]).tolist()[:3] == [1, 0, 2]
+    assert listing(fits).tolist()[:6] == [1, 21, 22, 20, 0, 2]
+    listed = Judgement(fits, None, UNSURE, "", order=listing(fits)).listed()
+    assert listed.fits[:4].tolist() == [0.6, 0.6, 0.5, 0.3]
