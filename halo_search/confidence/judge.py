@@ -11,7 +11,7 @@ import numpy as np
 from halo_search.confidence import fits as fitting
 from halo_search.confidence.confidence import Confidence
 from halo_search.confidence.fits import Fits
-from halo_search.confidence.known import KnownQueries, reasons
+from halo_search.confidence.known import KnownQueries, listed_words, reasons
 from halo_search.confidence.scores import DEPTH, QueryScores
 from halo_search.embeddings.moments import GalleryIdentity
 
@@ -33,13 +33,16 @@ class Asked(NamedTuple):
     means: np.ndarray | None = None  # this and the next two: of `KnownQueries.reasons`
     words: np.ndarray | None = None
     unknown: list[list[str]] | None = None
+    unheard: list[list[str]] | None = None  # words that neither captions hold nor the reader knows
+    in_words: bool = False  # then results are listed by how likely they fit
 
 
 class Judgement(NamedTuple):
-    """What is said of one question: `fits` `(k,)`, the probability that each result fits; `wanted`,
-    that the first is the one wanted item; `number` of items expected to fit; `interval` of the
-    share of fitting first results in nine galleries of ten; `length` of `Judge`. None: nothing can
-    be said."""
+    """What is said of one question: `fits` `(k,)`, the probability that each result fits, best
+    score first; `wanted`, that the first listed is the one wanted item; `number` of items expected
+    to fit; `interval` of the share of fitting first results in nine galleries of ten; `length` of
+    `Judge`; `order` `(k,)`, the places of the results as they are listed, see `listed`. None:
+    nothing can be said."""
 
     fits: np.ndarray | None
     wanted: float | None
@@ -48,6 +51,23 @@ class Judgement(NamedTuple):
     number: float | None = None
     interval: tuple[float, float] | None = None
     length: Callable | None = None
+    order: np.ndarray | None = None
+
+    def listed(self) -> "Judgement":
+        """The same for results in the order in which they are listed: `fits`, none above the
+        first's, and `length`, by which the first k hold all of the first by score that it
+        promised."""
+        if self.fits is None or self.order is None:
+            return self
+        fits = np.minimum.accumulate(self.fits[self.order])
+        length = None if self.length is None else self._listed_length
+        return self._replace(fits=fits, length=length)
+
+    def _listed_length(self, error):
+        k = self.length(error)
+        if not 0 < k < len(self.order):  # later results stay in their places
+            return k
+        return 1 + int(np.flatnonzero(self.order < k).max())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -123,6 +143,7 @@ class Judge:
             return [nothing if one is None else _not_understood(one) for one in strange]
         shown = scores.top if shown is None else np.asarray(shown, np.float64)
         said = self.probabilities(scores, shown, asked)
+        said |= {"in_words": asked.in_words, "unheard": asked.unheard}
         return [self._judgement(strange[i], said, i) for i in range(count)]
 
     def probabilities(self, scores, shown, asked):
@@ -148,10 +169,12 @@ class Judge:
             fit = self.fits.opinion(plain, scores, shown, asked, short)
             number = self.fits.number(scores) + np.where(short, 0.0, brought)
             number *= fit.sum(axis=1) / np.maximum(plain.sum(axis=1), 1e-12)
-            ends = self.confidence.interval(fit[:, 0])
+            likeliest = fit[:, :DEPTH].max(axis=1) if asked.in_words else fit[:, 0]
+            ends = self.confidence.interval(likeliest)
         return {
             "fits": fit,
             "wanted": first,
+            "own": own,
             "number": number,
             "present": present,
             "short": short,
@@ -167,62 +190,63 @@ class Judge:
     def _judgement(self, strange, said, i):
         if strange is not None:
             return _not_understood(strange)
-        wanted = None if said["short"][i] else float(said["wanted"][i])
         fit = None if said["fits"] is None else said["fits"][i]
+        order = None
+        if fit is not None and said["in_words"]:
+            order = listing(fit) if self.fits is not None else np.arange(len(fit))
+        best = 0 if order is None else int(order[0])
+        wanted = None
+        if not said["short"][i]:
+            wanted = float(said["wanted"][i] if best == 0 else said["own"][i, best])
         number = None if said["number"] is None else float(said["number"][i])
         ends = None  # of a short question nothing tells how far others in its gallery are off
         if said["ends"] is not None and not said["short"][i]:
             ends = tuple(float(end[i]) for end in said["ends"])
-        first = float(said["wanted"][i] if fit is None else fit[0])
-        is_absent, kind = said["present"][i] <= ABSENCE, None
+        first = float(said["wanted"][i] if fit is None else fit[best])
+        is_absent, is_short = said["present"][i] <= ABSENCE, bool(said["short"][i])
         if self.fits is not None:
-            kind = fitting.SHORT if said["short"][i] else fitting.FIRST
-            # Of few words a later result may be likelier than the first by score.
-            best = float(fit[:DEPTH].max()) if said["short"][i] else first
-            is_absent = best < self.fits.below.get(kind, 0.0)
+            is_absent = first < self.fits.below.get(fitting.SHORT if is_short else fitting.FIRST, 0)
+        unheard = said["unheard"][i] if said["unheard"] is not None else []
+        if is_absent and unheard:
+            return _not_understood(f"I don't know {listed_words(unheard)}")
         if is_absent:
-            reason = (
-                f"{100 * (1 - ABSENCE):.0f} % of answerable questions match better than this one."
-            )
-            if kind == fitting.SHORT:
-                reason = f"It is rare or absent here: no {self.noun} is likely to fit."
-            verdict = ABSENT
+            verdict, reason = ABSENT, self._absent(self.fits is not None and is_short)
         else:
             verdict = LIKELY if first >= self.threshold else UNSURE
-            reason = self._reason(verdict, first, fit, number, ends)
+            reason = self._reason(verdict, fit, number, ends, is_short)
+            if verdict == UNSURE and unheard:
+                reason = f"I don't know {listed_words(unheard)}, so this is a guess."
         reason = f"{reason} {self.note}".strip()
-        return Judgement(fit, wanted, verdict, reason, number, ends, self.length)
+        return Judgement(fit, wanted, verdict, reason, number, ends, self.length, order)
 
-    def _reason(self, verdict, first, fit, number, ends):
+    def _absent(self, is_short):
+        """Why nothing matches."""
+        if is_short:
+            return f"It is rare or absent here: no {self.noun} is likely to fit."
+        if self.fits is None and not self.by_class:
+            return f"No {self.noun} here matches as well as the wanted one usually does."
+        return f"No {self.noun} here is likely to fit."
+
+    def _reason(self, verdict, fit, number, ends, is_short):
+        """A sentence on results that may fit."""
         noun = self.noun
         if ends is not None and ends[1] - ends[0] >= NOTHING_SAID:
-            return (
-                f"There are too few examples to say how often such first {noun}s fit in this "
-                "gallery."
-            )
+            return f"There are too few examples to say whether the first {noun} fits."
         if fit is None:
-            return _sentence(f"{_frequency(first, ends)} such first {noun}s are the wanted one")
-        often = _sentence(f"{_frequency(first, ends)} such first {noun}s fit")
-        return f"{often} {self._how_many(verdict, fit, number)}".strip()
-
-    def _how_many(self, verdict, fit, number):
-        if number is None or self.by_class:
-            return ""
-        noun, likely = self.noun, int((fit >= FIT).sum())  # as many as a list of all that fits has
-        number = max(number, likely)
-        if number < 0.5:
-            return f"Few {noun}s here fit, if any."
-        is_sure = verdict == LIKELY
-        if number < 1.5:
-            return f"About one {noun} here {'fits' if is_sure else 'may fit'}."
-        about = f"bout {_rounded(number)} {noun}s here"
-        if not is_sure:
-            general = "The question is general: a" if number >= MANY else "A"
-            return f"{general}{about} may fit; it is unclear which."
-        if likely >= round(number):
-            return f"A{about} fit."
-        more = " and maybe more are" if likely == len(fit) else " are"
-        return f"A{about} may fit; {f'{likely}{more}' if likely > 1 else 'one is'} likely to."
+            if verdict == LIKELY:
+                return f"The first {noun} is probably the wanted one."
+            return f"It is unclear whether the first {noun} is the wanted one."
+        count = 0 if number is None or self.by_class else max(number, (fit >= FIT).sum())
+        if verdict == LIKELY:
+            if round(count) <= 1:
+                return f"The first {noun} probably fits."
+            return f"About {_rounded(count)} {noun}s here probably fit, the first among them."
+        if count >= MANY:
+            return f"About {_rounded(count)} {noun}s here may fit, but it is unclear which."
+        if is_short or self.by_class:
+            return f"It is unclear whether the first {noun} fits."
+        # Of a description nothing tells well whether what it describes is here.
+        return f"The first {noun} may fit, if what the question describes is here at all."
 
     @functools.cached_property
     def length(self):
@@ -237,6 +261,14 @@ class Judge:
         size = None if now is None or now.size <= seen.size else now.size
         k = self.confidence.first_k(error, size)
         return sys.maxsize if k > (size or seen.size) else k
+
+
+def listing(fits):
+    """The places of results `(k,)` as they are listed: the likeliest of the best 20 by score, so
+    that the first does not depend on k, then the others by how likely they fit, ties by score."""
+    first = int(np.argmax(fits[:DEPTH]))
+    likely = np.argsort(-fits, kind="stable")
+    return np.append(first, likely[likely != first])
 
 
 def headline(verdict, probability, wanted=None):
@@ -271,20 +303,6 @@ def _rounded(number):
     """A number of items as it is told: two digits."""
     number = round(number)
     return f"{number:,}" if number < 100 else f"{round(number, 2 - len(str(number))):,}"
-
-
-def _frequency(probability, ends=None):
-    """A probability as a number of such questions; from … to where it may be off by a tenth."""
-    low, high = (0, 0) if ends is None else (round(10 * end) for end in ends)
-    if high - low > 1 and ends[1] - ends[0] >= 0.2:
-        return f"about {low} to {high} in 10"
-    if probability < 0.01:
-        return "fewer than 1 in 100"
-    if probability < 0.1:
-        return f"about {round(100 * probability)} in 100"
-    if probability >= 0.95:
-        return "nearly all"
-    return f"about {round(10 * probability)} in 10"
 
 
 def _percent(share):

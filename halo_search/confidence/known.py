@@ -218,16 +218,17 @@ def reasons(strange, words=None, unknown=None):
         if words is not None and not words[query]:
             found.append("it has no words that name something")
         elif len(lost) > MOSTLY * (len(lost) if words is None else words[query]):
-            found.append(f"it does not know {_listed(lost)}")
+            found.append(f"I don't know {listed_words(lost)}")
         elif is_strange and (lost or unknown is None):
-            what = f"it does not know {_listed(lost)}, and " if lost else ""
+            what = f"I don't know {listed_words(lost)}, and " if lost else ""
             found.append(f"{what}the question lies far from all that was learned")
         else:
             found.append(None)
     return found
 
 
-def _listed(words, most=5):
+def listed_words(words, most=5):
+    """“The word “a”” or “the words “a” and “b””."""
     shown = [f"“{word}”" for word in dict.fromkeys(words)]
     if len(shown) > most:
         return f"{', '.join(shown[:most])} and {len(shown) - most} more words"

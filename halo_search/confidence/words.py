@@ -1,9 +1,8 @@
 """The words of a question: which name something, their stems, and how common they are."""
 
 import functools
-import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -46,33 +45,6 @@ def unknown_words(reader: Any, texts: Sequence[str]) -> tuple[np.ndarray, list[l
     return words, [[word for word in one if word not in known] for one in found]
 
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-LEAST_LETTERS = 4  # of a word that may be mistyped: of shorter ones most edits are words
-LEAST_SEEN = 5  # captioned photos with what it may have meant
-
-
-def mended(text: str, is_word: Callable[[str], bool], count: Callable[[str], int]) -> str:
-    """A question with its typos mended: each unknown word becomes the most frequent known one that
-    is one edit away; `count` says how many captioned photos hold a word's stem."""
-    for word in words_of(text):
-        if len(word) < LEAST_LETTERS or not word.isalpha() or count(word) or is_word(word):
-            continue
-        best = max(sorted(_edits(word)), key=lambda one: (count(one), is_word(one), len(one)))
-        if count(best) >= LEAST_SEEN:
-            text = re.sub(rf"(?i)\b{re.escape(word)}\b", best, text)
-    return text
-
-
-def _edits(word):
-    """All texts that are one letter or one exchange of neighbours away."""
-    halves = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    found = {a + b[1:] for a, b in halves if b}
-    found |= {a + b[1] + b[0] + b[2:] for a, b in halves if len(b) > 1}
-    for letter in _LETTERS:
-        found |= {a + letter + b[1:] for a, b in halves} | {a + letter + b for a, b in halves}
-    return found
-
-
 def stem(word: str) -> str:
     """A word without its plural's ending, by Harman's S stemmer (JASIS 1991)."""
     if word in IRREGULAR:
@@ -86,10 +58,14 @@ def stem(word: str) -> str:
     return word
 
 
+def named_words(text: str) -> list[str]:
+    """The words of a text that name something, as they are spelled, each once, in order."""
+    return list(dict.fromkeys(word for word in words_of(text) if word not in FUNCTION_WORDS))
+
+
 def stems(text: str) -> list[str]:
     """The stems of the words of a text that name something, each once, in order."""
-    found = (stem(word) for word in words_of(text) if word not in FUNCTION_WORDS)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(stem(word) for word in named_words(text)))
 
 
 def is_short(text: str) -> bool:
@@ -101,25 +77,31 @@ class CaptionBank:
     """Which captioned photos hold which stems, of sorted stems: a prior for short questions."""
 
     # The packaged bank is of MS COCO's val2017 captions (CC BY 4.0, see zoo/photos/CREDITS): no
-    # caption is in it. The photos of a stem are those from `starts` on, rising.
+    # caption is in it. The photos of a stem are those from `starts` on, rising. `words` are the
+    # captions' words as they are spelled, and how many photos hold each.
 
-    def __init__(self, stems, starts, photos, size):
+    def __init__(self, stems, starts, photos, size, words):
         self.stems, self.starts, self.photos = stems, np.asarray(starts), np.asarray(photos)
         self.size = int(size)
+        self.words = words
         self._row = {stem: row for row, stem in enumerate(stems)}
 
     @classmethod
     def of(cls, captions, photo_of, least=2):
         """The bank of captions and the number of each one's photo, from 0; stems of fewer than
         `least` photos are left out, such as misspelt words."""
-        found = {}
+        found, spelled = {}, {}
         for caption, photo in zip(captions, photo_of, strict=True):
             for stem in stems(caption):
                 found.setdefault(stem, set()).add(int(photo))
+            for word in words_of(caption):
+                spelled.setdefault(word, set()).add(int(photo))
+        words = {word: len(spelled[word]) for word in sorted(spelled)}
+        words = {word: count for word, count in words.items() if count >= least}
         kept = sorted(stem for stem, photos in found.items() if len(photos) >= least)
         lists = [np.array(sorted(found[stem]), np.uint16) for stem in kept]
         starts = np.concatenate([[0], np.cumsum([len(one) for one in lists])])
-        return cls(kept, starts, np.concatenate(lists), max(photo_of) + 1)
+        return cls(kept, starts, np.concatenate(lists), max(photo_of) + 1, words)
 
     def photos_with(self, stem):
         """The numbers of the photos whose captions hold a stem."""
@@ -140,6 +122,8 @@ class CaptionBank:
         np.savez_compressed(
             path,
             stems=np.frombuffer("\n".join(self.stems).encode(), np.uint8),
+            words=np.frombuffer("\n".join(self.words).encode(), np.uint8),
+            counts=np.array(list(self.words.values()), np.uint16),
             starts=self.starts.astype(np.int32),
             photos=self.photos.astype(np.uint16),
             size=self.size,
@@ -149,8 +133,11 @@ class CaptionBank:
     def load(cls, path):
         """Reads what `save` wrote."""
         with np.load(path, allow_pickle=False) as file:
-            words = file["stems"].tobytes().decode().split("\n")
-            return cls(words, file["starts"], file["photos"], file["size"])
+            stems, words = (
+                file[name].tobytes().decode().split("\n") for name in ("stems", "words")
+            )
+            counts = dict(zip(words, file["counts"].tolist(), strict=True))
+            return cls(stems, file["starts"], file["photos"], file["size"], counts)
 
 
 @functools.cache

@@ -22,17 +22,20 @@ class Answer:
 
     Attributes:
         question: the text, or a word on what was asked with.
-        ids, scores: `(k,)` int64, best first, and float32 in units of the similarity.
+        ids, scores: `(k,)` int64 and float32 in units of the similarity. Results of a question in
+            words are listed by `fits`, later than the best 20 and of others by score.
         names: `(k,)` strings where the items have names, else None.
         verdict: `"likely"`, `"unsure"`, `"nothing matches"` or `"not understood"`.
-        reason: one or two sentences.
+        reason: a sentence, and a second one where the calibration needs a note.
         fits: `(k,)`, the probability that each result fits, as people judge it (of a class, that it
-            is of the class); None where nothing can be said, which `reason` explains.
+            is of the class), never rising where the question is in words; None where nothing can
+            be said, which `reason` explains.
         wanted: the probability that the first result is the one wanted item, or None.
         number: how many items of the gallery are expected to fit, or None.
         interval: `(low, high)` of the share of fitting first results in nine galleries of ten, or
             None.
-        asked: what the model was asked, where a preamble such as "photos of" was taken off.
+        asked: what the model was asked, where a preamble such as "photos of" was taken off, or a
+            typo corrected.
     """
 
     question: str

@@ -15,10 +15,19 @@ from halo_search.confidence import Confidence, GalleryIdentity, Probes
 from halo_search.confidence.bank import Near
 from halo_search.confidence.calibrate import AtChanceError
 from halo_search.confidence.fits import SHORT, priors
-from halo_search.confidence.judge import ABSENT, FIT, NOT_UNDERSTOOD, Asked, Judge, Judgement
+from halo_search.confidence.judge import (
+    ABSENT,
+    FIT,
+    LIKELY,
+    NOT_UNDERSTOOD,
+    Asked,
+    Judge,
+    Judgement,
+)
 from halo_search.confidence.probes import OF_CORRECTED, direction_of
 from halo_search.confidence.scores import DEPTH
-from halo_search.confidence.words import mended, packaged_bank, stem, unknown_words
+from halo_search.confidence.spelling import LEAST_SEEN, Spelling, spelling_of
+from halo_search.confidence.words import named_words, packaged_bank, stem, unknown_words
 from halo_search.embeddings import EmbeddingLike
 from halo_search.embeddings.arrays import as_arrays, centres, coordinates, length, take
 from halo_search.errors import InputError
@@ -218,7 +227,7 @@ class Retriever:
             k = min(int(k), len(self.index))
             found, judged = self._found(asked.embeddings, asked.side, asked.texts, k)
             answers = [
-                self._answer(asked, row, scores[:k], ids[:k], judgement)
+                self._answer(asked, row, *_listed(scores, ids, judgement, k))
                 for row, (scores, ids, judgement) in enumerate(zip(*found, judged, strict=True))
             ]
         return answers if is_many or len(answers) > 1 else answers[0]
@@ -504,7 +513,7 @@ class Retriever:
         """What a judge asks about questions beside their scores; `texts` is what was embedded, or
         None for pictures, and `ids` `(Q, k)` what was found."""
         means, middle = coordinates(queries), centres(queries)
-        asked, fits = Asked(means=means), judge.fits
+        asked, fits = Asked(means=means, in_words=texts is not None), judge.fits
         if texts is None:
             return asked
         if fits is not None and SHORT in fits.second:  # it has learnt of words
@@ -515,7 +524,16 @@ class Retriever:
         if not self._model.reads_texts:
             return asked
         words, unknown = unknown_words(self._model, texts)
-        return asked._replace(words=words, unknown=unknown)
+        unheard = None if fits is None else self._unheard(texts)
+        return asked._replace(words=words, unknown=unknown, unheard=unheard)
+
+    def _unheard(self, texts):
+        """Of each text, the words that no caption holds and that the reader spells of pieces."""
+        is_word, spelled = self._is_word(), packaged_bank().words
+        return [
+            [word for word in named_words(text) if not (word in spelled or is_word(word))]
+            for text in texts
+        ]
 
     @property
     def near(self) -> Near | None:
@@ -531,20 +549,37 @@ class Retriever:
             return self._near
 
     def as_asked(self, text: str) -> str:
-        """A question as the model is asked it: `preambles.as_asked`, and without typos."""
-        text = as_asked(text)
+        """A question as the model is asked it: `preambles.as_asked`, and without typos: of what a
+        mistyped question may have meant the likeliest that this gallery has a likely answer to,
+        else the likeliest."""
+        texts = self.spelling.meant(as_asked(text), self._is_word())
+        if len(texts) == 1 or self.index is None or not len(self.index):
+            return texts[0]
+        asked = _OTHER[self.side]
+        judged = self.judged(self.tower(asked).of_texts(texts), asked, texts)
+        answered = (text for text, one in zip(texts, judged, strict=True) if one.verdict == LIKELY)
+        return next(answered, texts[0])
+
+    @property
+    def spelling(self) -> Spelling:
+        """The words that somebody may have meant: those of captions, and of a model that knows
+        whole words alone these words."""
+        known = self._model.known_words
+        return spelling_of(None if known is None else frozenset(known))
+
+    def _is_word(self):
+        """A function of a word: whether the reader knows it in one piece."""
         words = self._model.known_words
-        known = self._model.vocabulary if words is None else words
-        if not known:
-            return text
+        known = frozenset(self._model.vocabulary or ()) if words is None else words
         bank = None if self.probes is None else self.probes.bank
 
-        def count(word):
-            found = 0 if bank is None else len(bank.holding(stem(word)))
-            found += len(packaged_bank().photos_with(stem(word)))
-            return found if words is None or word in words else 0
+        def is_word(word):
+            if word in known or f"{word}</w>" in known:
+                return True
+            is_asked = words is None and bank is not None  # else every known word is listed
+            return is_asked and len(bank.holding(stem(word))) >= LEAST_SEEN
 
-        return mended(text, lambda word: word in known or f"{word}</w>" in known, count)
+        return is_word
 
     def _answer(self, asked, row, scores, ids, judgement):
         there, fits = ids >= 0, judgement.fits
@@ -667,6 +702,14 @@ def _saved_in(content):
 
 def _notes(*sentences):
     return "; ".join(filter(None, sentences)) or None
+
+
+def _listed(scores, ids, judgement, k):
+    """The first k of a question's results `(depth,)` as they are listed, and their judgement."""
+    if judgement.order is None:
+        return scores[:k], ids[:k], judgement
+    places = judgement.order[:k]
+    return scores[places], ids[places], judgement.listed()
 
 
 def _judging(folder, files):

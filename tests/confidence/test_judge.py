@@ -20,8 +20,10 @@ from halo_search.confidence.judge import (
     UNSURE,
     Asked,
     Judge,
+    Judgement,
     headline,
     list_sentence,
+    listing,
 )
 
 SIZE = 40
@@ -81,7 +83,7 @@ SHORT = np.array([np.nan, np.nan, -2.0, -4.0])
 NEAR = np.zeros((4, 20, len(COLUMNS)))
 HERE_COLUMN = COLUMNS.index("here")
 NEAR[..., HERE_COLUMN] = np.array([1.0, 0.5, 3.0, -1.0])[:, None]
-ASKED = Asked(prior=SHORT, near=NEAR)
+ASKED = Asked(prior=SHORT, near=NEAR, in_words=True)
 
 
 def test_the_probability_of_each_result_by_hand():
@@ -135,11 +137,14 @@ def test_verdicts_follow_the_first_probability():
     later = NEAR.copy()
     later[3, 4, HERE_COLUMN] = 20.0  # likelier than the first by score: not absent
     said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(near=later))
-    assert (said[3].verdict, said[3].fits.argmax()) == (UNSURE, 4)
+    assert (said[3].verdict, said[3].order[0]) == (LIKELY, 4)
+    listed = said[3].listed()
+    assert listed.fits[0] == said[3].fits[4]
+    assert (np.diff(listed.fits) <= 0).all()
     strict = Judge(confidence(), fits(below={"first": 0.8, "short": 0.0}))
     found = strict(SCORES, asked=ASKED)
     assert [one.verdict for one in found] == [LIKELY, ABSENT, LIKELY, UNSURE]
-    assert found[1].reason == "95 % of answerable questions match better than this one."
+    assert found[1].reason == "No photo here is likely to fit."
 
 
 def test_likely_is_within_what_is_certified_here():
@@ -167,7 +172,7 @@ def test_classes_are_judged_by_the_probes_alone():
     for one in said:
         assert one.fits[0] == pytest.approx(one.wanted)
         assert one.number == 12
-        assert one.reason.endswith(("first photos fit.", "than this one."))
+        assert one.reason.endswith("fits." if one.verdict != ABSENT else "is likely to fit.")
         low, high = one.interval
         assert low < one.fits[0] < high
     p = confidence().probability(SCORES)
@@ -177,48 +182,44 @@ def test_classes_are_judged_by_the_probes_alone():
 @pytest.mark.parametrize(
     ("best", "bias", "words"),
     [
-        ([-0.9] * 6, 0, "About 7 photos here may fit; 6 are likely to."),
-        ([-0.9] * 4, -9, "About 4 photos here fit."),
-        ([-2.9], 0, "About one photo here fits."),
-        ([-3.3], -9, "Few photos here fit, if any."),
-        ([-1.84] * 40, -9, "about 20 photos here may fit; it is unclear which."),
+        ([-0.9] * 6, 0, "About 7 photos here probably fit, the first among them."),
+        ([-0.9] * 4, -9, "About 4 photos here probably fit, the first among them."),
+        ([-2.9], 0, "The first photo probably fits."),
+        ([-3.3], -9, "The first photo may fit, if what the question describes is here at all."),
+        ([-1.84] * 40, -9, "About 20 photos here may fit, but it is unclear which."),
     ],
 )
 def test_the_sentence_says_how_many_fit(best, bias, words):
     brought = {"brought": 0.0} if bias else {}
     judge = Judge(confidence(bias, **brought), fits(below={}))
     one = judge(gallery_of(best))[0]
-    assert words in one.reason
-    assert one.reason.count("such") == 1  # one population
+    assert one.reason == words
 
 
-def test_a_sentence_has_one_number_for_one_probability():
-    seen = set()
+def test_a_sentence_is_plain_and_follows_the_verdict():
     for bias in np.linspace(-8, 8, 60):
         judge = Judge(confidence(bias=bias), by_class=True)
         one = judge(gallery_of([-3.0, -3.1]))[0]
         if one.verdict == ABSENT:
             continue
-        seen.add(one.reason)
-        assert one.reason[0].isupper()
-        assert one.reason.endswith(" such first photos fit.")
-        assert one.verdict == (LIKELY if one.fits[0] >= 0.5 else UNSURE)
-    assert {f"About {n} in 10 such first photos fit." for n in range(1, 10)} <= seen
-    assert "Nearly all such first photos fit." in seen
-    assert "Fewer than 1 in 100 such first photos fit." in seen
-    wide = Judge(confidence(deviation=0.6), by_class=True)(gallery_of([-3.0, -3.1]))[0]
-    assert "to" in wide.reason.split()[2:4]
+        is_likely = one.fits[0] >= 0.5
+        assert one.verdict == (LIKELY if is_likely else UNSURE)
+        sure, unsure = (
+            "The first photo probably fits.",
+            "It is unclear whether the first photo fits.",
+        )
+        assert one.reason == (sure if is_likely else unsure)
     short = Judge(confidence(deviation=0.6), fits())(SCORES, asked=ASKED)
     assert [one.interval is None for one in short] == [False, False, True, True]
     nothing = Judge(confidence(deviation=9.0), by_class=True)(gallery_of([-3.0, -3.1]))[0]
-    assert nothing.reason.startswith("There are too few examples to say how often")
+    assert nothing.reason.startswith("There are too few examples to say whether")
 
 
 @pytest.mark.parametrize("scores", [None, SCORES.take(slice(0, 2))])
 def test_without_probes_there_is_a_sentence_and_no_number(scores):
     judge = Judge(why_not="the gallery is empty")
     known, lost = judge(scores, asked=Asked(words=[2, 0], unknown=[[], []]), count=2)
-    assert known == (None, None, UNSURE, "The gallery is empty.", None, None, None)
+    assert known == (None, None, UNSURE, "The gallery is empty.", None, None, None, None)
     assert lost.verdict == NOT_UNDERSTOOD
     assert lost.fits is None
     assert judge.copies is None
@@ -232,7 +233,7 @@ def test_what_is_not_understood_has_no_probability():
     assert said[1].verdict == NOT_UNDERSTOOD
     assert said[1].fits is None
     assert said[1].wanted is None
-    assert said[1].reason == "It does not know the word “blargh”."
+    assert said[1].reason == "I don't know the word “blargh”."
     assert said[0].verdict == LIKELY
 
 
@@ -277,15 +278,40 @@ def test_what_is_said_of_a_list_is_said_of_its_probabilities(facts, said):
 
 
 def test_the_sentence_and_the_list_agree():
-    """Never "0 fit" below "5 fit": where nothing is likely the sentence says so."""
+    """Where nothing is likely the sentence does not say that something fits."""
     rng = np.random.default_rng(0)
     rows = rng.normal(-4, 0.5, (300, SIZE)) + rng.uniform(0, 2.5, (300, 1))
     said = Judge(confidence(), fits(below={}))(QueryScores.of_matrix(rows))
     few = [one for one in said if one.verdict == UNSURE and not (one.fits >= 0.5).any()]
     assert len(few) > 20
     for one in few:
-        how_many = one.reason.partition("first photos fit. ")[2]
-        assert "may fit" in how_many or how_many == "Few photos here fit, if any."
+        assert "may fit" in one.reason
     for one in said:
-        if one.reason.endswith(("About one photo here fits.", "Few photos here fit, if any.")):
+        if one.reason == "The first photo probably fits.":
             assert (one.fits >= 0.5).sum() <= 1
+
+
+def test_the_first_listed_hold_all_of_the_first_by_score():
+    order = np.r_[4, 0, 2, 1, 3, 5:25]
+    said = Judgement(np.full(25, 0.5), None, UNSURE, "", length=lambda error: error, order=order)
+    listed = said.listed()
+    assert [listed.length(k) for k in (1, 2, 3, 4, 5, 6, 25, 26)] == [2, 4, 4, 5, 5, 6, 25, 26]
+    for k in range(1, 26):
+        assert set(range(k)) <= set(order[: listed.length(k)])
+    assert listed.length(sys.maxsize) == sys.maxsize
+    assert said._replace(length=None).listed().length is None
+
+
+def test_of_a_word_that_nobody_knows_no_photo_is_told_absent():
+    unheard = [[], ["blargh"], [], ["blargh"]]
+    said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(unheard=unheard))
+    assert (said[3].verdict, said[3].reason) == (NOT_UNDERSTOOD, "I don't know the word “blargh”.")
+    assert said[1].verdict == LIKELY
+
+
+def test_the_first_listed_does_not_depend_on_how_many_are_asked():
+    fits = np.r_[0.2, 0.6, np.full(18, 0.1), 0.3, 0.9, 0.5]
+    assert listing(fits[:20]).tolist()[:3] == [1, 0, 2]
+    assert listing(fits).tolist()[:6] == [1, 21, 22, 20, 0, 2]
+    listed = Judgement(fits, None, UNSURE, "", order=listing(fits)).listed()
+    assert listed.fits[:4].tolist() == [0.6, 0.6, 0.5, 0.3]

@@ -91,7 +91,7 @@ def test_a_calibration_of_classes_says_it_and_keeps_it(tmp_path):
     scores = index.query_scores(queries[:5], copies=confidence.copies)
     seen = confidence.in_gallery
     wide = dataclasses.replace(seen, deviation=9.0, num_kinds=2)
-    for one, words in ((seen, "in 10"), (wide, "too few examples to say how often")):
+    for one, words in ((seen, "first photo"), (wide, "too few examples to say whether")):
         judge = Judge(dataclasses.replace(confidence, in_gallery=one), by_class=True)
         told = [said.reason for said in judge(scores) if said.verdict != "nothing matches"]
         assert told

@@ -35,11 +35,11 @@ def test_held_out_queries_are_declined_as_rarely_as_promised(known):
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        ((means(4, 1), [4], [["a", "b", "c"]]), "it does not know the words “a”, “b” and “c”"),
-        ((means(4, 1), [1], [["zorp"]]), "it does not know the word “zorp”"),
+        ((means(4, 1), [4], [["a", "b", "c"]]), "I don't know the words “a”, “b” and “c”"),
+        ((means(4, 1), [1], [["zorp"]]), "I don't know the word “zorp”"),
         ((means(4, 1), [7], [list("abcdefg")]), "“a”, “b”, “c”, “d”, “e” and 2 more words"),
         ((means(4, 1), [0], [[]]), "it has no words that name something"),
-        ((means(4, 1, 3.0), [9], [["zorp"]]), "does not know the word “zorp”, and the question"),
+        ((means(4, 1, 3.0), [9], [["zorp"]]), "I don't know the word “zorp”, and the question"),
         ((means(4, 1, 3.0),), "lies far from all that was learned"),
         ((means(4, 1, 3.0), [9], None), "lies far from all that was learned"),
     ],

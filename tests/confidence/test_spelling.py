@@ -1,0 +1,55 @@
+"""What mistyped words may have meant."""
+
+import csv
+import time
+from pathlib import Path
+
+import pytest
+
+import studies
+from halo_search.confidence.spelling import LONGEST, MOST_CANDIDATES, Spelling, spelling_of
+
+TYPOS = Path(studies.__file__).parent / "data/typos.csv"
+COUNTS = {"dog": 900, "dig": 6, "cat": 700, "girl": 300, "grill": 20, "sunglasses": 50, "rare": 2}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("dgo with a ball", ["dog with a ball"]),  # an exchange of two letters is one edit
+        ("Dgo", ["dog"]),
+        ("gril with sunglases", ["girl with sunglasses", "grill with sunglasses"]),
+        ("dog", ["dog"]),
+        ("rrae", ["rrae"]),  # of a rare word nobody thinks
+        ("dogz", ["dog"]),  # two edits away is "dig": not beside a common word
+        ("qwxz brrrp", ["qwxz brrrp"]),
+        ("dg", ["dg"]),  # of two letters every edit is a word
+    ],
+)
+def test_a_mistyped_word_is_one_of_captions(typed, meant):
+    assert Spelling(COUNTS).meant(typed) == meant
+
+
+def test_a_known_word_is_no_typo():
+    assert Spelling(COUNTS).meant("dgo", lambda word: word == "dgo") == ["dgo"]
+
+
+def test_a_reader_of_words_alone_corrects_to_its_own():
+    assert spelling_of(frozenset({"crown", "bird"})).meant("crwon of a brid") == ["crown of a bird"]
+
+
+def test_most_typos_are_among_the_candidates():
+    spelling = spelling_of(None)
+    with TYPOS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = [row["meant"] in spelling.meant(row["typed"]) for row in rows]
+    assert len(rows) == 40
+    assert sum(found) >= 36
+
+
+@pytest.mark.parametrize("text", ["x" * 8000, "語" * 8000, "xqzv " * 100, "a" * LONGEST])
+def test_no_question_takes_long(text):
+    spelling = spelling_of(None)
+    start = time.process_time()
+    assert len(spelling.meant(text)) <= MOST_CANDIDATES
+    assert time.process_time() - start < 0.05
