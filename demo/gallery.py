@@ -16,7 +16,7 @@ from halo_search.embeddings import kind
 from halo_search.index import Index, scoring
 from halo_search.index.similarities import BY_NAME
 from halo_search.retriever import Retriever
-from halo_search.retriever.parts import bank_of
+from halo_search.retriever.hubs import bank_of
 
 SIDES = ("images", "captions")
 OTHER = {"images": "captions", "captions": "images"}
@@ -99,7 +99,7 @@ class Gallery:
     @property
     def called(self):
         """What to call the model."""
-        return self.model_name or Path(self.asker._model.origin or "model").name
+        return self.model_name or Path(self.asker.gallery_model.origin or "model").name
 
     @property
     def measure(self):
@@ -150,7 +150,7 @@ class Gallery:
         """The words of a text that a word-level tokenizer has not; other tokenizers know all."""
         if not self.reads_words:
             return []
-        unknown = unknown_words(self.asker._model, [text])[1]
+        unknown = unknown_words(self.asker.gallery_model, [text])[1]
         return [] if unknown is None else unknown[0]
 
     @property

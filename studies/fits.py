@@ -20,6 +20,8 @@ from halo_search.confidence.scores import agreement
 from halo_search.embeddings.arrays import take
 from halo_search.index import Index, scoring
 from halo_search.retriever import Retriever
+from halo_search.retriever.judging import facts
+from halo_search.retriever.questions import Questions
 from studies import oracle
 from studies.judgments import Judgments
 from studies.people_data import MODEL, Encoded, parser_of
@@ -172,7 +174,8 @@ class People:
                 chosen = np.flatnonzero(inside)
                 parts.append((scores[i, chosen], ids[i, chosen]))
             told, top, fits, ids = _scores(parts, self.truth, photos, retriever, queries)
-            asked = retriever.facts(queries, texts, judge, ids)
+            questions = Questions(queries, "captions", texts=texts)
+            asked = facts(retriever.calibration, judge, questions, ids)
             found = judge.probabilities(told, top, asked)
             said.append(found["fits"][:, 0])
             true.append(fits)

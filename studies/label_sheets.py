@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from halo_search.retriever.questions import as_asked
+from halo_search.retriever.preambles import as_asked
 from studies.people_data import fresh_galleries, parser_of
 from zoo import Tower
 from zoo.cli import run

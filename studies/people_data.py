@@ -10,7 +10,7 @@ import numpy as np
 from halo_search import open_tower
 from halo_search.embeddings.arrays import take, unit
 from halo_search.photos import packaged_photos
-from halo_search.retriever.questions import as_asked
+from halo_search.retriever.preambles import as_asked
 from zoo.cli import OneLineParser
 from zoo.evaluation.fits import Captioned, Labelled, scores_over
 from zoo.evaluation.relevance import sentence_vectors

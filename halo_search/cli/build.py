@@ -1,6 +1,7 @@
 """`halo search build`, `update` and `index`: a searchable, calibrated gallery of what is
 encoded."""
 
+import functools
 import sys
 from pathlib import Path
 
@@ -26,11 +27,12 @@ from halo_search.files.written import Written
 from halo_search.index import built
 from halo_search.index.similarities import BY_NAME, OF_KERAS
 from halo_search.retriever.gallery_model import GalleryModel
-from halo_search.retriever.hubs import MOST_ITEMS
-from halo_search.retriever.parts import HUBS, bank_of, training_note
+from halo_search.retriever.hubs import MOST_ITEMS, bank_of
 from halo_search.retriever.retriever import Retriever
+from halo_search.retriever.training_photos import training_note
 from halo_search.towers import keras_models
 
+_HUBS = {"auto": "auto", "on": True, "off": False}  # of --correct-hubs, as of `Retriever.build`
 # Of `build`, for `update`.
 _REMEMBERED = (
     *("source", "model", "captions", "column", "names", "shard_size", "batch_size", "skip_bad"),
@@ -252,8 +254,8 @@ def _index(options, written, parts, model, made=None):
         print(keras_models().captioned_folder(options.pairs).recognised)
         probes = model.opened.with_own(options.pairs, probes)
     try:
-        few = lambda: built.sample(parts, MOST_ITEMS)  # noqa: E731
-        bank, gain = bank_of(HUBS[options.correct_hubs], few, similarity, side, probes)
+        sample = functools.partial(built.sample, parts, MOST_ITEMS)
+        bank, gain = bank_of(_HUBS[options.correct_hubs], sample, similarity, side, probes)
         more = side, options.candidates, bank
         if options.engine == "lance":  # which writes at once; `Retriever.write` links its files
             more = *more, built.fresh(written, built.INDEX)

@@ -11,6 +11,7 @@ from halo_search.cli.parser import naming
 from halo_search.collection import Items, encode_items
 from halo_search.errors import InputError
 from halo_search.files.text_files import read_lines
+from halo_search.retriever.calibration import OTHER
 from halo_search.retriever.retriever import Retriever
 
 MOVED = "new model path, if it has moved since `build`"
@@ -48,12 +49,36 @@ def add(commands):
 
 def query(options):
     """Asks, and prints the answers."""
-    ways = [bool(options.text), options.image, options.vector, options.queries]
+    texts = _joined_words(options.text)
+    _check_flags(options)
+    with naming("--model", options.model):
+        check_model(options.model)
+        retriever = Retriever.load(options.folder, options.model, lean=options.queries is None)
+    if options.among is not None:
+        retriever = _part(retriever, options.among)
+    is_many = len(texts) > 1 or bool(options.queries)
+    try:
+        for batch in _batches(
+            retriever, texts, options.image, options.queries, options.vector, options.row
+        ):
+            if options.all:
+                answers = (retriever.all(asked, options.offset, options.k) for asked in batch)
+            else:
+                answers = retriever.ask(batch, options.k)
+            for answer in answers:
+                _print(answer, in_json=options.json, with_question=is_many)
+    except ValueError as error:
+        raise InputError(f"{options.folder}: {error}") from error
+
+
+def _check_flags(options):
+    """Raises InputError for flags that do not go together, and paths that are not there, before the
+    gallery is read."""
+    ways = [options.text, options.image, options.vector, options.queries]
     if sum(map(bool, ways)) != 1:
         raise InputError(
             "query: expected texts, --image FILE, --vector FILE or --queries FILE, one of these"
         )
-    options.text = _questions_of(options.text)
     if options.k < 1:
         raise InputError(f"-k must be at least 1; received {options.k}")
     if options.offset < 0:
@@ -66,55 +91,40 @@ def query(options):
     for name in ("image", "vector"):
         path = getattr(options, name)
         check_path(path, f"--{name} {path}: no such file or folder")
-    with naming("--model", options.model):
-        check_model(options.model)
-        retriever = Retriever.load(options.folder, options.model, lean=options.queries is None)
-    if (among := options.among) is not None:
-        if Path(among).is_file():
-            among = [line.strip() for line in read_lines(Path(among)) if line.strip()]
-        try:
-            retriever = retriever.part(among)
-        except ValueError as error:
-            said = str(error).removeprefix("`among` ")
-            raise InputError(f"--among {options.among}: {said}") from error
+
+
+def _part(retriever, among):
+    """The part of a gallery that --among names: the lines of a file, or a pattern of names."""
+    items = among
+    if Path(among).is_file():
+        items = [line.strip() for line in read_lines(Path(among)) if line.strip()]
     try:
-        for questions in _questions(options, retriever):
-            _answer(questions, retriever, options)
+        return retriever.part(items)
     except ValueError as error:
-        raise InputError(f"{options.folder}: {error}") from error
+        reason = str(error).removeprefix("`among` ")
+        raise InputError(f"--among {among}: {reason}") from error
 
 
-def _answer(questions, retriever: Retriever, options):
-    is_one = len(options.text) == 1 or not (options.text or options.queries)
-    if options.all:
-        answers = (retriever.all(question, options.offset, options.k) for question in questions)
-    else:
-        answers = retriever.ask(questions, options.k)
-    for answer in answers:
-        if not (is_one or options.json):
-            print((answer.answer if options.all else answer).question)
-        print(json.dumps(answer.to_dict()) if options.json else answer, flush=True)
-
-
-def _questions(options, retriever):
-    """Yields lists of questions, as `Retriever.ask` takes them."""
-    other = "images" if retriever.side == "captions" else "captions"
-    if options.vector is not None:
-        row = Items("rows", ["row"], [options.row or 0], [""], path=options.vector)
-        yield [encode_items(retriever.tower(other), row).arrays]
+def _batches(retriever, texts, image, queries, vector, row):
+    """Yields lists of questions, as `Retriever.ask` takes them; of --queries a few at a time, of
+    standard input each as it comes."""
+    side = OTHER[retriever.side]
+    if vector is not None:
+        item = Items("rows", ["row"], [row or 0], [""], path=vector)
+        yield [encode_items(retriever.tower(side), item).arrays]
         return
-    if retriever.tower(other).reads == "vectors":
+    if retriever.tower(side).reads == "vectors":
         raise InputError(
-            f"query: the model reads vectors of {other}; search with --vector FILE --row NUMBER"
+            f"query: the model reads vectors of {side}; search with --vector FILE --row NUMBER"
         )
-    if options.image is not None:
-        yield [Path(options.image)]
-    elif options.queries is not None:
-        lines = _lines(options.queries)
-        while batch := list(itertools.islice(lines, 1 if options.queries == "-" else _AT_ONCE)):
+    if image is not None:
+        yield [Path(image)]
+    elif queries is not None:
+        lines = _lines(queries)
+        while batch := list(itertools.islice(lines, 1 if queries == "-" else _AT_ONCE)):
             yield batch
     else:
-        yield options.text
+        yield texts
 
 
 def _lines(queries):
@@ -134,7 +144,7 @@ def _lines(queries):
         raise InputError(f"--queries {queries}: expected UTF-8 ({error})") from error
 
 
-def _questions_of(texts):
+def _joined_words(texts):
     """The questions that were typed: several single words are one, which lost its quotes."""
     if len(texts) > 1 and all(len(text.split()) == 1 for text in texts):
         texts = [" ".join(texts)]
@@ -143,3 +153,13 @@ def _questions_of(texts):
             file=sys.stderr,
         )
     return texts
+
+
+def _print(answer, in_json, with_question):
+    """Prints an answer, or a page of all that fits, as one JSON object or for a person."""
+    if in_json:
+        print(json.dumps(answer.to_dict()), flush=True)
+        return
+    if with_question:
+        print(answer.question)
+    print(answer, flush=True)

@@ -136,10 +136,16 @@ def _described(what, arrays):
 def checked_queries(description, similarity, queries):
     """Queries as a dict of arrays, of the gallery's kind and dimension; else a ValueError."""
     queries = as_arrays(queries, "queries")
-    own = {POINT, GAUSSIAN} & {*similarity.embeddings}
-    mixed = own if description["embedding"] in own else ()  # these two are compared with each other
-    check_items(description, queries, "queries", mixed)
+    check_queries(description, similarity, queries)
     return queries
+
+
+def check_queries(description, similarity, queries):
+    """Raises ValueError unless a dict of arrays is of the gallery's kind and dimension. Points and
+    Gaussians are compared with each other where the similarity takes both."""
+    compared = {POINT, GAUSSIAN} & {*similarity.embeddings}
+    others = compared if description["embedding"] in compared else ()
+    check_items(description, queries, "queries", others)
 
 
 def checked_k(k, size):

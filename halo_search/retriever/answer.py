@@ -1,4 +1,4 @@
-"""What a gallery answers to one question, whether to believe it, and all that fits by pages."""
+"""What a gallery answers to one question, and whether to believe it."""
 
 import dataclasses
 import sys
@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from halo_search.confidence.judge import FIT, NOT_UNDERSTOOD, headline, leading, list_sentence
+from halo_search.confidence.judge import FIT, Judgement, headline, leading
+from halo_search.retriever.questions import Questions
+from halo_search.retriever.results import Results
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,6 +53,42 @@ class Answer:
     asked: str | None = None
     _length: Callable | None = dataclasses.field(default=None, repr=False)
 
+    @classmethod
+    def of(
+        cls,
+        question: str,
+        asked: str | None,
+        results: Results,
+        judgement: Judgement,
+        names_of: Callable[[np.ndarray], Sequence[str] | None],
+    ) -> "Answer":
+        """The answer to one question.
+
+        Args:
+            question: what to call it; a text as it was typed.
+            asked: the text that the model was asked; None of pictures and embeddings.
+            results: of this question alone, `(k,)` scores and ids; those behind the last candidate
+                are left out.
+            judgement: of the question and of these or more results.
+            names_of: function from ids to what the items are called, or None.
+        """
+        exists = results.ids >= 0
+        fits = judgement.fits
+        return cls(
+            question,
+            results.ids[exists],
+            results.scores[exists],
+            names_of(results.ids[exists]),
+            judgement.verdict,
+            judgement.reason,
+            fits=None if fits is None else fits[: len(exists)][exists],
+            wanted=judgement.wanted,
+            number=judgement.number,
+            interval=judgement.interval,
+            asked=None if asked == question else asked,
+            _length=judgement.length,
+        )
+
     @property
     def probability(self) -> float | None:
         """The probability that the first result fits; None where nothing can be said."""
@@ -83,7 +121,7 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON values."""
         enough = self.first_k()
-        found = {
+        values = {
             "question": self.question,
             "asked": self.question if self.asked is None else self.asked,
             "verdict": self.verdict,
@@ -98,28 +136,29 @@ class Answer:
             "scores": [float(score) for score in self.scores],
             "fits": None if self.fits is None else [float(value) for value in self.fits],
         }
-        return found if self.names is None else {**found, "names": list(self.names)}
+        return values if self.names is None else {**values, "names": list(self.names)}
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Everything:
-    """A page of all the items that fit a question, as `Retriever.all` returns it."""
+def answers(
+    questions: Questions,
+    results: Results,
+    judgements: Sequence[Judgement],
+    k: int,
+    names_of: Callable[[np.ndarray], Sequence[str] | None],
+) -> list[Answer]:
+    """An `Answer` of the first k results of each question, as they are listed; arguments as of
+    `Answer.of`."""
+    texts = [None] * len(questions) if questions.texts is None else questions.texts
+    rows = zip(questions.names, texts, *results, judgements, strict=True)
+    return [
+        Answer.of(name, text, *_listed(Results(scores, ids), judgement, k), names_of)
+        for name, text, scores, ids, judgement in rows
+    ]
 
-    answer: Answer  # with the items of this page
-    total: int  # items on all pages
-    offset: int  # of them on the pages before this one
-    unfit: float | None  # the expected share of these that does not fit, None of none
-    least: float = FIT  # the probability of fitting from which an item is on the list
-    noun: str = "item"
 
-    def __str__(self) -> str:
-        """The page for a person."""
-        first, *rows = self.answer.lines()
-        if self.answer.verdict != NOT_UNDERSTOOD:
-            rows = [list_sentence(self.noun, self.total, self.unfit, self.least), *rows]
-        return "\n".join([first, *rows])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The page as JSON values: the keys of `Answer.to_dict`, and these attributes."""
-        own = {"total": self.total, "offset": self.offset, "unfit": self.unfit}
-        return {**self.answer.to_dict(), **own}
+def _listed(results, judgement, k):
+    """The first k of one question's results, `(depth,)` best score first, in the order in which
+    they are listed, and their judgement."""
+    if judgement.order is None:
+        return results.take(slice(k)), judgement
+    return results.take(judgement.order[:k]), judgement.listed()

@@ -49,7 +49,7 @@ def asked():
             Index.build(items, similarity),
             names=dict(enumerate(names)),
         )
-        retriever._judge = judge
+        retriever.calibration.latest = judge
         return retriever, items, {name: part[:1] for name, part in gaussians(rng, 1).items()}
 
     return make
@@ -83,6 +83,6 @@ def test_pages_hold_what_sorting_all_finds(asked):
 
 def test_nothing_is_listed_where_nothing_is_known(asked):
     retriever, _, question = asked(0)
-    retriever._judge = Judge(why_not="there are no probes")
+    retriever.calibration.latest = Judge(why_not="there are no probes")
     with pytest.raises(ValueError, match=r"(?i)there are no probes"):
         retriever.all(question)

@@ -3,7 +3,7 @@
 import pytest
 
 from halo_search.confidence.words import is_short, stem, stems
-from halo_search.retriever.questions import as_asked, asked_for
+from halo_search.retriever.preambles import as_asked, asked_for
 
 
 @pytest.mark.parametrize(

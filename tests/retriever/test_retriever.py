@@ -13,7 +13,7 @@ import zoo
 from halo_search.confidence import Probes
 from halo_search.errors import InputError
 from halo_search.retriever import VERDICTS, Answer
-from halo_search.retriever.parts import own_probes
+from halo_search.retriever.calibration import Calibration, probes_of_pairs
 from zoo import evaluation
 
 PRESET = "toy_birds_pfe"
@@ -160,7 +160,7 @@ def test_without_probes_there_is_no_number(birds):
     assert answer.verdict == "unsure"
     assert answer.reason == "A calibration needs at least 20 probes; received 15."
     assert answer.first_k(0.1) is None
-    retriever.probes = retriever._judge = None
+    retriever.calibration = Calibration(retriever.index, retriever.gallery_model)
     assert "the model has no probes" in retriever.ask("a red bird").reason
     assert retriever.ask("zorp").verdict == "not understood"
 
@@ -204,7 +204,7 @@ def test_own_pairs_keep_what_the_models_probes_know(side):
     queries, own = ({"mean": np.random.default_rng(n).normal(size=(3, 4))} for n in (0, 1))
     told = dataclasses.make_dataclass("Told", ["slope", "strangers"])
     before = SimpleNamespace(known={"t2i": "known"}, fits={"t2i": told(3.0, "of its own items")})
-    found = own_probes(side, queries, own, [5, 5, 9], before)
+    found = probes_of_pairs(side, queries, own, [5, 5, 9], before)
     assert (found.known, found.fits) == (before.known, {"t2i": told(3.0, None)})
     asked = found.captions if side == "images" else found.images
     np.testing.assert_allclose(asked["mean"], queries["mean"], rtol=1e-3)
