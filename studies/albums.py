@@ -14,6 +14,8 @@ from scipy.cluster.vq import kmeans2
 
 from halo_search.embeddings.arrays import centres, take, unit
 from halo_search.retriever import Retriever
+from halo_search.retriever.judging import facts
+from halo_search.retriever.questions import Questions
 from studies.judgments import Judgments
 from studies.people_data import Encoded, parser_of
 from zoo.cli import run
@@ -36,7 +38,8 @@ def main(argv=None):
         queries, texts = take(data.captions, rows), [data.texts[row] for row in rows]
         scores, ids = part.index.search(queries, 20)
         told = part.index.scores_of(queries, scores, ids, judge.copies)
-        asked = part.facts(queries, texts, judge, ids[:, :1])
+        questions = Questions(queries, "captions", texts=texts)
+        asked = facts(part.calibration, judge, questions, ids[:, :1])
         said = judge.probabilities(told, told.top[:, :1], asked)["fits"][:, 0]
         true, at = truth[rows, ids[:, 0]], np.searchsorted(photos, data.owners[rows])
         away = np.bincount(at, said - true) / np.bincount(at)  # a photo's captions hang together
