@@ -25,7 +25,7 @@ from s3_server import s3_server
 
 pytest.importorskip("ray.data", reason='pip install ".[cluster]"')
 pytest.importorskip("moto", reason='pip install ".[dev]"')
-from halo_search.collection import cluster
+from halo_search.collection import cluster, ray_cluster, units
 
 MODEL, BUCKET = "toy_birds_pfe", "halo"
 
@@ -40,9 +40,9 @@ def here(monkeypatch):
     """The parts that actors have encoded, in this process."""
     encoded = []
 
-    def run(job, units, resources):
-        actor = cluster.Encode()
-        for number, unit in reversed(list(enumerate(units))):  # in any order
+    def run(job, waiting, resources):
+        actor = units.Encode()
+        for number, unit in reversed(list(enumerate(waiting))):  # in any order
             work = pickle.dumps((job, unit))
             result = pickle.loads(actor({"number": number, "unit": work})["result"])
             if "error" in result:
@@ -52,7 +52,7 @@ def here(monkeypatch):
 
     monkeypatch.setattr(cluster, "run", run)
     monkeypatch.setattr(cluster, "connected", lambda address: contextlib.nullcontext(_Here()))
-    monkeypatch.setattr(cluster, "_node", lambda: "here")
+    monkeypatch.setattr(units, "_node", lambda: "here")
     return encoded
 
 
@@ -239,9 +239,9 @@ def test_what_a_cluster_cannot_read_is_one_sentence(photos, here, store, tmp_pat
     with pytest.raises(InputError, match="--shard-size must be at least 1"):
         on_cluster(photos, tmp_path / "a", part_size=0)
     hidden = tmp_path / "elsewhere"
-    exists = cluster.os.path.exists
+    exists = units.os.path.exists
     monkeypatch.setattr(
-        cluster.os.path, "exists", lambda path: exists(path) and str(path) != str(photos)
+        units.os.path, "exists", lambda path: exists(path) and str(path) != str(photos)
     )
     with pytest.raises(InputError, match="source must be on a disk that all nodes share"):
         on_cluster(photos, hidden)
@@ -250,7 +250,7 @@ def test_what_a_cluster_cannot_read_is_one_sentence(photos, here, store, tmp_pat
 def test_a_node_without_a_package_is_named():
     error = ModuleNotFoundError("No module named 'halo_search'", name="halo_search")
     with pytest.raises(MissingPackageError, match=r"'halo_search'.*on all nodes"):
-        raise cluster._in_a_sentence(error)
+        raise ray_cluster._in_a_sentence(error)
 
 
 @pytest.mark.very_slow  # a node of Ray takes half a minute to start
