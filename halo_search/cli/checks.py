@@ -31,13 +31,13 @@ TOKEN = {
 }
 
 
-def check_path(value: Any, said: str) -> None:
+def check_path(value: Any, message: str) -> None:
     """Raises InputError, with a sentence, unless a local path exists. None, patterns and addresses
     pass."""
     text = str(value)
     is_elsewhere = value is None or "://" in text or any(sign in text for sign in "*?[")
     if not is_elsewhere and not Path(text).expanduser().exists():
-        raise InputError(said)
+        raise InputError(message)
 
 
 def check_source(source: Any, captions: bool = False, column: str | None = None) -> None:
@@ -52,8 +52,8 @@ def check_source(source: Any, captions: bool = False, column: str | None = None)
         if row is None:
             raise InputError(f"{source}: has no rows")
     elif path.is_dir() and not captions:
-        found = (one for one in path.rglob("*") if one.suffix.lower() in decoding.SUFFIXES)
-        if next(found, None) is None:
+        pictures = (file for file in path.rglob("*") if file.suffix.lower() in decoding.SUFFIXES)
+        if next(pictures, None) is None:
             raise InputError(folders.no_image(source, folders.pictures_in(path)[1]))
 
 
@@ -87,10 +87,16 @@ def check_model(name: Any) -> None:
     )
 
 
-def check_run(name: Any, said: str | None = None) -> None:
+def check_run(name: Any, message: str | None = None) -> None:
     """Raises InputError, with a sentence, for what is neither a preset nor a path."""
     if str(name) not in presets.names():
-        check_path(name, said or f"no such run folder: {name}")
+        check_path(name, message or f"no such run folder: {name}")
+
+
+def check_data_dir(folder: Any) -> None:
+    """Raises InputError for a --data-dir that is not there; None passes."""
+    if folder is not None and not Path(folder).expanduser().exists():
+        raise InputError(f"--data-dir {folder}: no such file or folder")
 
 
 def check_index(folder: Any) -> None:

@@ -104,12 +104,12 @@ def applications_folder() -> Path:
 
 def recipes() -> dict[str, str]:
     """The recipes: `{name: first line of its docstring}`, sorted; nothing is imported for it."""
-    found = {}
+    summaries = {}
     for path in sorted((applications_folder() / "recipes").glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"), path)
         if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
-            found[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
-    return found
+            summaries[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return summaries
 
 
 def _command(argv):
@@ -141,12 +141,14 @@ def _command(argv):
 
 
 def _check_data(words):
-    """Raises ValueError for a --data-dir that is not there, before a recipe imports Keras."""
+    """As `check_data_dir`, of a recipe's words, before the recipe imports Keras."""
+    from halo_search.cli.checks import check_data_dir  # here: `halo --help` needs no Pillow
+
     for word, following in zip(words, [*words[1:], ""], strict=False):
         flag, _, value = word.partition("=")
         value = value or following
-        if flag == "--data-dir" and value != "none" and not Path(value).expanduser().exists():
-            raise ValueError(f"--data-dir {value}: no such file or folder")
+        if flag == "--data-dir" and value != "none":
+            check_data_dir(value)
 
 
 def _call(module, program, argv):
@@ -174,12 +176,12 @@ def _help():
 def _recipes_help(known):
     usage = "usage: halo train RECIPE [flags]; flags of a recipe: halo train RECIPE --help\n\n"
     width = max(map(len, known))
-    parts, left = [], dict(known)
+    parts, rest = [], dict(known)
     for paper, beginnings in PAPERS.items():
-        own = {
-            name: left.pop(name) for name in known if name in left and name.startswith(beginnings)
+        of_paper = {
+            name: rest.pop(name) for name in known if name in rest and name.startswith(beginnings)
         }
-        parts.append(f"{paper}\n{_columns(own.items(), width)}")
+        parts.append(f"{paper}\n{_columns(of_paper.items(), width)}")
     return usage + "\n\n".join(parts)
 
 

@@ -7,19 +7,16 @@ The report shows how well a run retrieves and how good its confidence and uncert
 `report.md` with the verdict, tables and what to do next, and its figures as PNG beside it.
 """
 
-from pathlib import Path
-
-from halo_search.cli.checks import check_path, check_run
 from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import OneLineParser
+from halo_search.cli.run_flags import add_run, check_run_flags
 from halo_search.towers import keras_models
 
 
 def main(argv=None):
     """Writes a report."""
     options = _parser().parse_args(argv)
-    check_run(options.run)
-    check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
+    check_run_flags(options)
     keras_models().report(options)
 
 
@@ -29,9 +26,7 @@ def _parser():
         description=__doc__,
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="run folder, or name of a preset")
-    parser.add_argument("--out", type=Path, help="folder to write (default: RUN/report)")
-    parser.add_argument("--data-dir", type=Path, help="data set of the run, if it has moved")
+    add_run(parser, out="folder to write (default: RUN/report)")
     parser.add_argument(
         "--ranking",
         default="own",
@@ -42,11 +37,5 @@ def _parser():
         type=whole_number(2),
         default=500,
         help="bootstrap resamples (default 500)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=whole_number(0, 2**32 - 1),
-        default=0,
-        help="seed of all randomness (default 0)",
     )
     return parser
