@@ -25,7 +25,7 @@ from halo_search.errors import InputError
 from halo_search.files.json_files import read_object
 from halo_search.files.written import Written
 from halo_search.index import built
-from halo_search.index.similarities import BY_NAME, OF_KERAS
+from halo_search.index.similarities import BY_NAME, NAMES
 from halo_search.retriever.gallery_model import GalleryModel
 from halo_search.retriever.hubs import MOST_ITEMS, bank_of
 from halo_search.retriever.retriever import Retriever
@@ -187,11 +187,9 @@ def _check(options):
     if options.probes is not None:
         check_run(options.probes, f"--probes {options.probes}: no such run folder or preset")
     check_path(options.pairs, f"--pairs {options.pairs}: no such file or folder")
-    names = (*BY_NAME, *OF_KERAS)
-    if options.similarity is not None and options.similarity not in names:
-        expected = ", ".join(sorted(names))
+    if options.similarity is not None and options.similarity not in NAMES:
         raise InputError(
-            f"--similarity: the similarity must be one of {expected}; received "
+            f"--similarity: the similarity must be one of {', '.join(NAMES)}; received "
             f"{options.similarity!r}"
         )
 

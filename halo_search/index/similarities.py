@@ -91,8 +91,12 @@ BY_NAME = {
     )
 }
 
-# The others of `zoo.similarities.NAMES`, so that a mistyped name is told without Keras.
-OF_KERAS = (
+# The other similarities of the library, which Keras computes.
+_OF_KERAS = (
     *("average_l2", "bhattacharyya", "chamfer", "elk", "jeffreys", "kl", "match_probability"),
     *("maximum_pair", "min_kl", "reverse_kl", "set_match_probability", "smooth_chamfer"),
 )
+
+# The one list of the library's similarities that need no trained model: commands refuse any other
+# name before they import Keras, and `zoo.similarities` reads it.
+NAMES = tuple(sorted((*BY_NAME, *_OF_KERAS)))

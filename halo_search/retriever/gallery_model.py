@@ -8,6 +8,7 @@ from typing import Any
 from halo_search.confidence import Probes
 from halo_search.embeddings import TOKENS
 from halo_search.errors import InputError
+from halo_search.index import scoring
 from halo_search.towers import OnnxModel, Tower, keras_models, open_model
 
 
@@ -69,11 +70,13 @@ class GalleryModel:
         return self.light.similarity
 
     def similarity_named(self, name: str | None) -> Any:
-        """A similarity by name; None: the model's own. What ONNX towers do not know as numbers
-        Keras computes."""
+        """A similarity by name; None: the model's own. One that is not plain numbers is computed by
+        Keras, which is imported for it."""
         if name is None or name == self.similarity.identifier:
             return self.similarity
-        return self.opened.similarity_named(name) if self.onnx is None else name
+        if self.onnx is None:
+            return self.opened.similarity_named(name)
+        return scoring.resolve(name)
 
     def tower(self, side: str) -> Tower:
         """What embeds items or questions of a side; an InputError if no index can hold its

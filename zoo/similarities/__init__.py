@@ -5,6 +5,7 @@ rooms need to know of a similarity stands on its class, see `Similarity`; import
 gives it its name.
 """
 
+from halo_search.index.similarities import NAMES
 from zoo.similarities.base import AverageSimilarity, Similarity
 from zoo.similarities.by_name import get, name_of, names
 from zoo.similarities.cross_attention import SimilarityFiltration, SimilarityReasoning
@@ -49,8 +50,6 @@ from zoo.similarities.sets import (
     maximum_pair,
     smooth_chamfer,
 )
-
-NAMES = names()  # of the similarities that `get` makes
 
 __all__ = [
     "NAMES",
