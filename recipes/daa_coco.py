@@ -28,9 +28,15 @@ class Settings(daa_training.DAASettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    return daa_training.train_and_evaluate(
+        settings, describe_data(settings), batches.image_caption_pairs
+    )
+
+
+def describe_data(settings):
+    """The description of COCO, or of Toy Scenes in its layout, for `zoo.data.open`."""
     layout = {} if settings.data_dir else {"layout": "coco"}
-    data = settings.data("coco", "toy_scenes", **settings.pictures(), **layout)
-    return daa_training.train(settings, data, batches.image_caption_pairs)
+    return settings.describe_data("coco", "toy_scenes", **settings.picture_options(), **layout)
 
 
 if __name__ == "__main__":

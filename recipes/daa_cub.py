@@ -50,8 +50,14 @@ class Settings(daa_training.DAASettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
-    return daa_training.train(settings, data, batches.class_pairs)
+    return daa_training.train_and_evaluate(settings, describe_data(settings), batches.class_pairs)
+
+
+def describe_data(settings):
+    """The description of CUB, or of Toy Birds without `--data-dir`, for `zoo.data.open`."""
+    return settings.describe_data(
+        "cub", "toy_birds", captions=settings.captions, **settings.picture_options()
+    )
 
 
 if __name__ == "__main__":

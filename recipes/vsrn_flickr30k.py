@@ -37,11 +37,16 @@ class Settings(triplet_training.TripletSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return triplet_training.train(settings, "flickr30k", build, triplet_training.captioned)
+    return triplet_training.train_and_evaluate(
+        settings, "flickr30k", build, with_extra_loss=triplet_training.with_captioning
+    )
 
 
-def build(settings, train):
-    return models.vsrn(num_layers=settings.num_layers, **triplet_training.parts(settings, train))
+def build(settings, train_split):
+    """The untrained VSRN."""
+    return models.vsrn(
+        num_layers=settings.num_layers, **triplet_training.towers(settings, train_split)
+    )
 
 
 if __name__ == "__main__":

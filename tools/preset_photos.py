@@ -76,12 +76,12 @@ def main(argv=None):
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
     flags += [f"--seed={options.seed}", f"--dim={DIM}"]
     settings = zoo.cli.parse(own_pairs.Settings, flags)
-    data = own_pairs.data(settings)
+    data = own_pairs.describe_data(settings)
     points = preset_vectors.averaged(settings, data, options) if options.heads else None
-    own_pairs.train(
+    own_pairs.train_and_evaluate(
         settings,
         data,
-        prepare=lambda started: preset_vectors.repeat(started, work / "data" / "coco"),
+        change_splits=lambda started: preset_vectors.repeat(started, work / "data" / "coco"),
         networks=lambda settings: small_networks(settings, data, options),
         points=points,
     )

@@ -55,7 +55,7 @@ def test_the_model_keeps_its_term(regions):
 
 def test_without_a_term_nothing_is_counted():
     settings = cli.parse(vse_coco.Settings, [])
-    assert "semantics" not in settings.data("coco", "toy_scenes")
+    assert "semantics" not in settings.describe_data("coco", "toy_scenes")
     assert settings.ranking_terms() == []
 
 

@@ -96,7 +96,7 @@ def test_a_phase_of_a_part_keeps_the_whole_model_as_its_callbacks_leave_it(tmp_p
     monkeypatch.setattr(run, "check_rankings", lambda *_: None)
     monkeypatch.setattr(run, "fit_phase", lambda *given: seen.append(given))
     part, stream = keras.Model(), SimpleNamespace(steps_per_epoch=3)
-    one.fit(part, "warm_up", stream, 2, callbacks=["own"])
+    one.run_phase(part, "warm_up", stream, 2, callbacks=["own"])
     ((_, model, *_, callbacks, _, _),) = seen
     assert model is part
     assert callbacks[0] == "own"
