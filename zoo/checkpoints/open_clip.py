@@ -234,8 +234,8 @@ def _activation(source):
     return QUICK_GELU if source.config.get("quick_gelu") else GELU
 
 
-def _check(source, config, found):
-    for key, value in found.items():
+def _check(source, config, received):
+    for key, value in received.items():
         if config.get(key, value) != value:
             raise InputError(
                 f"{_where(source)}: `{key}` is {config[key]!r}; the arrays are of {value!r}"

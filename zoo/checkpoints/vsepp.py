@@ -75,8 +75,8 @@ def build_vsrn(source: Source) -> DualEncoder:
     ]
     for number, graph in enumerate(of("reasoning").graphs, start=1):
         name = f"img_enc.Rs_GCN_{number}"
-        for part, own in (("theta", "theta"), ("phi", "phi"), ("g", "g"), ("w", "W.0")):
-            entries += weight_layouts.linear(getattr(graph, part), f"{name}.{own}")
+        for part, layer in (("theta", "theta"), ("phi", "phi"), ("g", "g"), ("w", "W.0")):
+            entries += weight_layouts.linear(getattr(graph, part), f"{name}.{layer}")
         entries += weight_layouts.norm(graph.normalize, f"{name}.W.1")
     if arrays.has("img_enc.bn."):
         entries += weight_layouts.norm(of("normalize"), "img_enc.bn")

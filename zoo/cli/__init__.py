@@ -93,16 +93,18 @@ def differs(default: Any, **changes: Any) -> Any:
 def inherit(settings_class: type) -> None:
     """Completes the settings of a class that are declared by `differs`. Raises TypeError if no
     parent has the setting."""
-    for name, own in list(vars(settings_class).items()):
-        if not isinstance(own, dataclasses.Field) or "differs" not in own.metadata:
+    for name, field in list(vars(settings_class).items()):
+        if not isinstance(field, dataclasses.Field) or "differs" not in field.metadata:
             continue
-        parents = (getattr(one, "__dataclass_fields__", {}) for one in settings_class.__mro__[1:])
+        parents = (
+            getattr(parent, "__dataclass_fields__", {}) for parent in settings_class.__mro__[1:]
+        )
         base = next((fields[name] for fields in parents if name in fields), None)
         if base is None:
             raise TypeError(f"{settings_class.__qualname__}.{name} differs from no parent's")
-        metadata = {**base.metadata, **own.metadata["differs"]}
+        metadata = {**base.metadata, **field.metadata["differs"]}
         metadata = {key: value for key, value in metadata.items() if value is not AS_DEFAULT}
-        setattr(settings_class, name, dataclasses.field(default=own.default, metadata=metadata))
+        setattr(settings_class, name, dataclasses.field(default=field.default, metadata=metadata))
 
 
 def parse(

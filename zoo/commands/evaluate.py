@@ -89,10 +89,10 @@ def _array(arrays, name, path):
 
 
 def _embedding(arrays, side, options):
-    found = {part: arrays[f"{side}_{part}"] for part in PARTS if f"{side}_{part}" in arrays}
-    if "mean" not in found and "elements" not in found:
+    embedding = {part: arrays[f"{side}_{part}"] for part in PARTS if f"{side}_{part}" in arrays}
+    if "mean" not in embedding and "elements" not in embedding:
         _array(arrays, f"{side}_mean", options.embeddings)  # raises, naming it
-    return found
+    return embedding
 
 
 def _similarity(name, images):

@@ -84,8 +84,8 @@ def torchvision_backbone(
     network = resnext(blocks, groups, width, image_size, name)
     images = keras.Input((image_size, image_size, 3), name="images")
     scaling = PictureScaling(
-        [1 / (255 * one) for one in DEVIATION],
-        [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)],
+        [1 / (255 * deviation) for deviation in DEVIATION],
+        [-mean / deviation for mean, deviation in zip(MEAN, DEVIATION, strict=True)],
         resize,
         crop_fraction,
         name="preprocessing",

@@ -213,10 +213,10 @@ def open_clip_text(
 
 def _blocks(backbone, tower, prefix):
     for kind, start in (("block", "transformer"), ("variance_block", "uncertainty_transformer")):
-        own = f"{tower}_{kind}_"
+        block_prefix = f"{tower}_{kind}_"
         for layer in backbone.layers:
-            if layer.name.startswith(own):
-                number = layer.name.removeprefix(own)
+            if layer.name.startswith(block_prefix):
+                number = layer.name.removeprefix(block_prefix)
                 yield from transformer_block(layer, f"{prefix}{start}.resblocks.{number}")
 
 

@@ -88,5 +88,5 @@ def drop_positions(
     if varied:
         share = keras.random.uniform((shape[0], 1), seed=seed)
         rate = ops.where(share > rate, rate * share, 0.0)
-    kept = ops.logical_or(ops.greater_equal(draw, rate), luckiest)
-    return ops.logical_and(kept, present)
+    keep = ops.logical_or(ops.greater_equal(draw, rate), luckiest)
+    return ops.logical_and(keep, present)

@@ -161,10 +161,10 @@ def _sum_of_slopes(scores, upstream, *weights):
     def slope(first, second):
         odd = ops.tanh(second[0] - first[0])
         # Along u_i of g_i w_j tanh(u_j − u_i) + g_j w_i tanh(u_i − u_j); along u_j its opposite.
-        own, other = first[1], second[1]
+        own_slope, other = first[1], second[1]
         if weights:
-            own, other = own * second[2], other * first[2]
-        pull = (other - own) * (1.0 - ops.square(odd))
+            own_slope, other = own_slope * second[2], other * first[2]
+        pull = (other - own_slope) * (1.0 - ops.square(odd))
         return pull, pull
 
     return _sum_over_pairs(slope, (scores, upstream, *weights))

@@ -272,12 +272,12 @@ def _flat(embedding, name):
 def _quadratic_form(points, weights, gamma):
     """Σ_ij w_i w_j exp(−γ‖z_i − z_j‖²), with its gradient from one product more."""
     z, w = ops.stop_gradient(points), ops.expand_dims(ops.stop_gradient(weights), 1)
-    one = ops.ones_like(w)
+    ones = ops.ones_like(w)
     length = -gamma * ops.sum(z * z, axis=1, keepdims=True)
     scaled = (2.0 * gamma) ** 0.5 * z
     # The product of these is −γ‖z_i − z_j‖², without a pass over n² numbers to add the lengths.
-    left = ops.concatenate([scaled, length, one], axis=1)
-    right = ops.concatenate([scaled, one, length], axis=1)
+    left = ops.concatenate([scaled, length, ones], axis=1)
+    right = ops.concatenate([scaled, ones, length], axis=1)
     weighted = ops.concatenate([w * z, w], axis=1)
     sums = _kernel_sums(left, right, weighted)
     value = ops.sum(w * sums[:, -1:])

@@ -79,7 +79,7 @@ def read_instance_labels(
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # it reports its progress by print
                 coco = coco_class(str(path))
-            found = sorted(coco.getCatIds())
+            category_ids = sorted(coco.getCatIds())
             for image_id in labels.keys() & coco.imgs.keys():
                 for item in coco.imgToAnns.get(image_id, ()):
                     if item["category_id"] not in coco.cats:
@@ -90,9 +90,9 @@ def read_instance_labels(
                     labels[image_id].add(item["category_id"])
         except (AssertionError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: expected COCO instances JSON; {error!r:.200}") from error
-        if categories is not None and found != categories:
+        if categories is not None and category_ids != categories:
             raise InputError(f"{path}: its categories differ from those of the files before it")
-        categories, known = found, known | coco.imgs.keys()
+        categories, known = category_ids, known | coco.imgs.keys()
     missing = [image_id for image_id in image_ids if image_id not in known]
     if missing:
         raise InputError(f"{paths}: lacks {describe_ids(missing)} of `image_ids`")

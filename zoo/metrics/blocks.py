@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zoo.embeddings import Embedding, as_embedding
 
-KEPT_BYTES = 2**30  # largest matrix that is kept, since it is read several times
+MATRIX_BYTES = 2**30  # largest matrix that is kept, since it is read several times
 BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
 
 
@@ -19,9 +19,9 @@ class _Rows:
 
     values_per_pair = 1  # the numbers behind one similarity
 
-    def kept(self) -> Any:
+    def in_memory(self) -> Any:
         """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
-        if 4 * self.shape[0] * self.shape[1] > KEPT_BYTES:
+        if 4 * self.shape[0] * self.shape[1] > MATRIX_BYTES:
             return self
         matrix = None
         for start, rows in row_blocks(self):
@@ -57,7 +57,7 @@ class SimilarityMatrix(_Rows):
         block = np.ascontiguousarray(self._values[chosen], self._dtype)
         return block if self._columns is None else np.take(block, self._columns, axis=1)
 
-    def kept(self):
+    def in_memory(self):
         """Itself: it is in memory already."""
         return self
 

@@ -107,8 +107,10 @@ def _accuracy(confidence, correct):
     """Expected accuracy of the most confident share 1 − r, for every abstention rate r."""
     confidence = confidence.astype(float)
     total = np.cumsum(_expected(confidence, correct)[np.argsort(-confidence)])
-    left = np.maximum(1, len(correct) - np.round(len(correct) * ABSTENTION_RATES).astype(int))
-    return total[left - 1] / left
+    num_answered = np.maximum(
+        1, len(correct) - np.round(len(correct) * ABSTENTION_RATES).astype(int)
+    )
+    return total[num_answered - 1] / num_answered
 
 
 def _expected(confidence, correct):

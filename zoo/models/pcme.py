@@ -75,9 +75,13 @@ def pcme(
         directions of the GRU at the last word (`at_last_word`), and samples take the head's sum
         for log σ (`log_deviation`).
     """
-    own, head = parted(options)
+    backbone_options, head = parted(options)
     image_backbone, caption_backbone = backbones(
-        image_backbone, tokenizer, sentence_dim or dim, gru={"at_last_word": at_last_word}, **own
+        image_backbone,
+        tokenizer,
+        sentence_dim or dim,
+        gru={"at_last_word": at_last_word},
+        **backbone_options,
     )
     image_encoder = gaussian_image_encoder(image_backbone, dim, **head)
     caption_encoder = gaussian_caption_encoder(

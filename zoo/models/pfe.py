@@ -92,10 +92,10 @@ def _scaled_features(encoder):
     features = None if head is None else head.input
     features = features[0] if isinstance(features, list) else features
     if features is None or len(features.shape) != 3:
-        found = "no head" if features is None else f"one that reads {features.shape}"
+        description = "no head" if features is None else f"one that reads {features.shape}"
         raise ValueError(
             "`image_features` needs an image encoder with a head that reads (batch, positions, "
-            f"channels); received {found}"
+            f"channels); received {description}"
         )
     pooled = keras.layers.GlobalAveragePooling1D(name="mean_feature")(features)
     return keras.layers.BatchNormalization(

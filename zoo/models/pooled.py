@@ -24,9 +24,11 @@ def pooled_encoders(
 ):
     """An image and a caption encoder that pool all tokens of their backbones by rank; `**options`
     are of `backbones` and `zoo.layers.PooledGaussianHead`, the dropping is of images alone."""
-    own, head = parted(options)
+    backbone_options, head = parted(options)
     # Words are lost by the input pipeline, which can also replace and delete them.
-    images, captions = backbones(image_backbone, tokenizer, dim, gru={"merge": "ave"}, **own)
+    images, captions = backbones(
+        image_backbone, tokenizer, dim, gru={"merge": "ave"}, **backbone_options
+    )
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
     images = gaussian_towers.pooled_image_encoder(images, dim, **dropping, **head)
     if caption_pooling is not None:

@@ -142,8 +142,8 @@ class RunFolder:
     def _config_with(self, key):
         config = read_object(self.config_path)
         if not isinstance(config.get(key), dict):
-            found = json_kind(config[key]) if key in config else "nothing"
-            raise InputError(f"{self.config_path}: expected an object as {key!r}, found {found}")
+            stored = json_kind(config[key]) if key in config else "nothing"
+            raise InputError(f"{self.config_path}: expected an object as {key!r}, found {stored}")
         return config
 
     @property
@@ -192,8 +192,8 @@ class RunFolder:
     def _is_trained(self):
         """Whether there is anything that other settings would have made otherwise."""
         files = (self.metrics_path, self.history_path, self.model_path)
-        kept = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
-        return kept or any(path.exists() for path in files)
+        has_checkpoints = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+        return has_checkpoints or any(path.exists() for path in files)
 
     def _differences(self, settings, ignore):
         """In which settings the run that is here differs, as sentences."""
@@ -209,13 +209,13 @@ def _versions():
     """Of Python, the platform and the packages that results depend on."""
     import importlib.metadata  # here: a question needs none of its parsers
 
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    versions = {"python": platform.python_version(), "platform": platform.platform()}
     for name in ("halo-zoo", "keras", "tensorflow", "numpy"):
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions
 
 
 def _hardware():

@@ -185,12 +185,14 @@ class Forward:
         self._rows = max(self._rows or 0, -(-len(rows) // count))
         shares = np.zeros((count, self._rows, *rows.shape[1:]), rows.dtype)
         shares.reshape(count * self._rows, *rows.shape[1:])[: len(rows)] = rows
-        found = self._compiled(
+        outputs = self._compiled(
             strategy.experimental_distribute_values_from_function(
                 lambda context: tf.constant(shares[context.replica_id_in_sync_group])
             )
         )
-        return keras.tree.map_structure(functools.partial(_of_replicas, strategy, len(rows)), found)
+        return keras.tree.map_structure(
+            functools.partial(_of_replicas, strategy, len(rows)), outputs
+        )
 
 
 def _traced(encoder, strategy):

@@ -68,16 +68,18 @@ class Similarity(Layer):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        own = vars(cls)
+        attributes = vars(cls)
         inherited = [name for name in _OF_A_CALL if getattr(cls, name) is not None]
-        if "call" in own and (left_out := [name for name in inherited if name not in own]):
+        if "call" in attributes and (
+            left_out := [name for name in inherited if name not in attributes]
+        ):
             raise TypeError(
                 f"{cls.__name__} has a `call` of its own, so it must state {', '.join(left_out)} "
                 "too (None where there is none); received only those of its parent"
             )
-        if own.get("function") is not None:
+        if attributes.get("function") is not None:
             cls.function.owner = cls  # by which an index knows the function again
-        if own.get("identifier") is not None:
+        if attributes.get("identifier") is not None:
             _register(cls)
 
     def __init__(self, **kwargs):

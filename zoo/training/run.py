@@ -263,7 +263,7 @@ def finish(
         if best is not None:
             results["best_epoch"] = best
         results["confidence"] = evaluation.calibrate_run(
-            run.folder, reader, run.validation, run.test, encoded, run.train, whole=model
+            run.folder, reader, run.validation, run.test, encoded, run.train, complete_model=model
         )
         if report is not None:
             report(run, results, encoded, model)

@@ -147,7 +147,7 @@ def _distinct(listed, problems):
 
 
 def _with_captions(listed, problems):
-    kept = []
+    captioned = []
     for record in listed:
         good = [isinstance(caption, str) and bool(caption.strip()) for caption in record.captions]
         for number, fine in enumerate(good, start=1):
@@ -162,18 +162,20 @@ def _with_captions(listed, problems):
             ids = record.caption_ids and [record.caption_ids[index] for index in pick]
             boxes = record.caption_boxes and [record.caption_boxes[index] for index in pick]
             captions = [record.captions[index].strip() for index in pick]
-            kept.append(record._replace(captions=captions, caption_ids=ids, caption_boxes=boxes))
-    return kept
+            captioned.append(
+                record._replace(captions=captions, caption_ids=ids, caption_boxes=boxes)
+            )
+    return captioned
 
 
 def _with_pictures(listed, folder, problems, missing):
     there, paths, gone = [], [], []
     for record in listed:
         # `Path.is_file` raises where a name is too long.
-        found = next((folder / name for name in record.files if isfile(folder / name)), None)
-        if found is not None:
+        picture = next((folder / name for name in record.files if isfile(folder / name)), None)
+        if picture is not None:
             there.append(record)
-            paths.append(found)
+            paths.append(picture)
         else:
             gone.append(record)
     if gone and missing == "error":
@@ -184,11 +186,11 @@ def _with_pictures(listed, folder, problems, missing):
         )
     for record in gone:
         problems.missing("missing photos", folder / record.files[0])
-    kept, good = [], []
+    existing, good = [], []
     for record, path, why in zip(there, paths, check_images(paths), strict=True):
         if why is None:
-            kept.append(record)
+            existing.append(record)
             good.append(str(path))
         else:
             problems.bad("bad images", path, why)
-    return kept, good
+    return existing, good

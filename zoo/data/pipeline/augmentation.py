@@ -166,11 +166,11 @@ class SizeAugmentation(Augmentation):
     """
 
     def on_captions(self, ids, seed, words=None, shard=(0, 1)):
-        left = 1.0
+        remaining = 1.0
         for purpose, (mode, share) in enumerate(_SHARES):
             # Rates of what the ways before have left over, each with draws of its own.
             lost = self.word_dropping * share
             key = tf.random.fold_in(seed, purpose, alg="philox")
-            ids = drop_words(ids, lost / left, key, mode, words, shard)
-            left -= lost
+            ids = drop_words(ids, lost / remaining, key, mode, words, shard)
+            remaining -= lost
         return ids

@@ -169,8 +169,8 @@ def pictures(
 
 def _of_file(array, rows):
     """Rows of a memory map, in the graph."""
-    found = tf.numpy_function(lambda rows: array[rows], [rows], array.dtype, stateful=False)
-    return tf.ensure_shape(found, (*rows.shape, *array.shape[1:]))
+    rows_of_file = tf.numpy_function(lambda rows: array[rows], [rows], array.dtype, stateful=False)
+    return tf.ensure_shape(rows_of_file, (*rows.shape, *array.shape[1:]))
 
 
 def _gather(array, indices):

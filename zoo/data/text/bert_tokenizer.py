@@ -85,9 +85,9 @@ class BertTokenizer(SubwordTokenizer):
             return super().call(text)
         room, (start, end) = self.max_words - 2, self.ends
         rows = np.full((len(text), self.max_words), self.padding, np.int32)
-        for row, one in zip(rows, text.numpy(), strict=True):
-            found = [start, *self._ids(one.decode("utf-8", "replace"))[:room], end]
-            row[: len(found)] = found
+        for row, string in zip(rows, text.numpy(), strict=True):
+            ids = [start, *self._ids(string.decode("utf-8", "replace"))[:room], end]
+            row[: len(ids)] = ids
         return tf.constant(rows)
 
     def tokens(self, text: Tensor) -> Tensor:
@@ -144,8 +144,8 @@ def _pieces_of_json(path):
         raise InputError(
             f"{path}: expected a `normalizer` with `lowercase` true; received {normalizer!r}"
         )
-    whole = all(type(number) is int for number in ids.values())
-    if not whole or sorted(ids.values()) != list(range(len(ids))):
+    are_integers = all(type(number) is int for number in ids.values())
+    if not are_integers or sorted(ids.values()) != list(range(len(ids))):
         raise InputError(f"{path}: expected the ids 0 to {len(ids) - 1} in `vocab`, each once")
     return sorted(ids, key=ids.get)
 
@@ -169,7 +169,7 @@ class _WordPieceIds:
         word = _folded(word)
         if len(word.encode("utf-8")) > _MOST:
             return self._unknown
-        found, start, prefix = [], 0, ""
+        pieces, start, prefix = [], 0, ""
         while start < len(word):
             for end in range(min(len(word), start + self._longest), start, -1):
                 number = self._ids.get(prefix + word[start:end])
@@ -177,9 +177,9 @@ class _WordPieceIds:
                     break
             else:
                 return self._unknown
-            found.append(number)
+            pieces.append(number)
             start, prefix = end, "##"
-        return found
+        return pieces
 
 
 def _words(text):

@@ -35,8 +35,8 @@ def tokenizer_of(tokenizer):
         padding = getattr(tokenizer, "padding", 0)
         made.enable_padding(length=tokenizer.max_words, pad_id=padding, pad_token="")
         made.enable_truncation(tokenizer.max_words)
-    found = np.array([one.ids for one in made.encode_batch(list(_SAMPLES))])
-    same = np.array_equal(found, np.asarray(tokenizer(tf.constant(_SAMPLES))))
+    ids = np.array([encoding.ids for encoding in made.encode_batch(list(_SAMPLES))])
+    same = np.array_equal(ids, np.asarray(tokenizer(tf.constant(_SAMPLES))))
     return made if same else None
 
 
@@ -98,7 +98,7 @@ def _of_byte_pairs(tokenizer):
     normalizers = tokenizers.normalizers
     last = normalizers.Replace(tokenizers.Regex(_LAST_SIGMA), "ς")
     made.normalizer = normalizers.Sequence([normalizers.NFC(), last, made.normalizer])
-    start, end = (made.id_to_token(one) for one in ends)
+    start, end = (made.id_to_token(token) for token in ends)
     made.post_processor = tokenizers.processors.TemplateProcessing(
         single=f"{start} $0 {end}", special_tokens=list(zip((start, end), ends, strict=True))
     )

@@ -233,9 +233,9 @@ def enumerate_words(parts):
 
 def _parts(rng, bird, named):
     parts = [
-        _one_of(rng, nouns).format(" ".join(_spell(rng, bird, a) for a in own if a in named))
-        for nouns, own in _NOUNS
-        if named.intersection(own)
+        _one_of(rng, nouns).format(" ".join(_spell(rng, bird, a) for a in values if a in named))
+        for nouns, values in _NOUNS
+        if named.intersection(values)
     ]
     return [parts[index] for index in rng.permutation(len(parts))]
 
