@@ -163,6 +163,7 @@ def _product(make, levels, steps, out):
 
 
 def _hash(values):
+    """SHA-256 of an array's shape, type and values."""
     values = np.ascontiguousarray(values)
     facts = repr((values.shape, values.dtype.str)).encode()
     return hashlib.sha256(facts + values.tobytes()).hexdigest()

@@ -115,11 +115,14 @@ def _weights_file(path):
 
 
 def _family(arrays):
+    """The first family whose array names the file has, or None."""
     names = set(arrays)
     return next((name for name, candidate in FAMILIES.items() if candidate.fits(names)), None)
 
 
 def _other(arrays, family, recognised):
+    """The message for a file that is not of `family`; `recognised` is the family that it is of, or
+    None."""
     first = ", ".join(repr(name) for name in list(arrays)[:3])
     if family is None:
         return (

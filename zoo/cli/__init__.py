@@ -144,6 +144,8 @@ def parse(
 
 
 def _add_flag(parser, field, hint):
+    """Adds the flag of a field; its type hint decides on choices, pairs of flags and several
+    values."""
     kind: Any = hint
     options: dict[str, Any] = {}
     optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
@@ -175,6 +177,8 @@ class _Tuple(argparse.Action):
 
 
 def _converter(kind, optional):
+    """The function that reads a flag's text; "none" is None for an optional flag."""
+
     def convert(text):
         return None if optional and text.lower() == "none" else kind(text)
 
@@ -187,6 +191,7 @@ def _flag(field):
 
 
 def _help(field, required):
+    """The help of a flag: its text, then its default, its toy and smoke values and its source."""
     metadata = field.metadata
     default = field.default
     if default is dataclasses.MISSING and not required:
@@ -208,6 +213,7 @@ def _as_typed(default):
 
 
 def _variants(fields, given):
+    """The values that replace defaults: `toy` without `--data-dir`, then `smoke` with `--smoke`."""
     values = {}
     names = {field.name for field in fields}
     if "data_dir" in names and given.get("data_dir") is None:

@@ -226,6 +226,7 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
 
 
 def _karpathy(split, held_out):
+    """Karpathy's name of a split; `held_out` is "test" or "val"."""
     return {"train": "train", "validation": "val", "test": held_out}[split]
 
 

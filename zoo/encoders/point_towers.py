@@ -147,4 +147,5 @@ def resizing_of_tower(encoder: keras.layers.Layer) -> dict:
 
 
 def _points(inputs, features, name):
+    """A model of points of unit length, {"mean": (batch, dim)}."""
     return keras.Model(inputs, {"mean": UnitLength(name="unit_length")(features)}, name=name)

@@ -235,6 +235,8 @@ def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
 
 
 def _pooling_of_folder(folder):
+    """The pooling that a folder of sentence-transformers states, or the mean without one. Raises
+    InputError for a pooling that is not known here."""
     path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
         return MEAN

@@ -76,6 +76,7 @@ class SubwordTokenizer(keras.layers.Layer):
         return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
 
     def _rows(self, text):
+        """int32 (texts, max_words): start token, pieces, end token, padding."""
         first, last = ([] if token is None else [token] for token in self.ends)
         room = self.max_words - len(first) - len(last)
         tokens = tf.cast(self.tokens(text), tf.int32)[:, :room]

@@ -163,9 +163,12 @@ class Learner:
         return Gain.of(self._finds_own(), before).pays
 
     def _finds_own(self):
+        """bool (questions,): whether the best result is the question's own item."""
         return self.is_owner[np.arange(len(self.is_owner)), self.scores.argmax(axis=1)]
 
     def _bank(self):
+        """The embeddings of the captions (or images) that a question is compared with, and the
+        photo of each."""
         captioned, is_t2i = self.captioned, self.direction == "t2i"
         every = captioned.captions if is_t2i else captioned.images
         photo = captioned.owners if is_t2i else np.arange(length(captioned.images))
@@ -175,6 +178,8 @@ class Learner:
         return {**bank, "photo": photo[_nearest(bank, every)]}
 
     def fits(self):
+        """Learns `Fits` of this direction: ρ, a second opinion by the shape of the scores, the
+        level of absent answers, and trials that show how true they are."""
         sentence = self.rho()
         source = f"{length(self.captioned.images):,} photos of {self.captioned.name}"
         learned = Fits(sentence, source=source, strangers=self._strangers())
@@ -396,6 +401,7 @@ class Learner:
         return "images" if self.direction == "t2i" else "captions"
 
     def _sizes(self):
+        """The gallery sizes to learn on: those of `SIZES` that the photos allow, two at least."""
         count = length(self.captioned.images)
         sizes = [size for size in SIZES if size <= count]
         return sizes if len(sizes) > 1 else [*sizes, count]

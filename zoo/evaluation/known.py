@@ -98,4 +98,5 @@ def query_facts(model, embeddings, texts=None):
 
 
 def _some(rng, count, most):
+    """Sorted rows: `most` random ones of `count`, or all if there are fewer."""
     return np.sort(rng.choice(count, most, replace=False)) if count > most else np.arange(count)

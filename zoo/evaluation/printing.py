@@ -68,6 +68,7 @@ def print_results(
 
 
 def _columns(blocks):
+    """The names of the columns: recalls by K, then the other metrics."""
     names = {key[4:] for block in blocks for key in block if key[:4] in ("i2t_", "t2i_")}
     recalls = sorted((c for c in names if _RECALL.fullmatch(c)), key=_k)
     return recalls + [name for name in _NAMES if name in names]
@@ -78,12 +79,14 @@ def _k(column):
 
 
 def _cell(value, column):
+    """A value as text; "–" where it is unknown."""
     if value is None:
         return "–"
     return f"{value:,}" if column == "queries" else f"{value:.1f}"
 
 
 def _footer(blocks):
+    """The lines below a table, RSUM and queries without a positive; None without either."""
     sums = [
         f"{name} {block['rsum']:.1f}".strip() for name, block in blocks.items() if "rsum" in block
     ]
@@ -137,6 +140,7 @@ def _signed(rho):
 
 
 def _of_truth(results, name):
+    """The results of one of COCO's truths, without its name in their keys."""
     prefix = f"{name}_"
     return {
         key.removeprefix(prefix): value for key, value in results.items() if key.startswith(prefix)

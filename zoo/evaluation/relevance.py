@@ -109,6 +109,8 @@ def sentence_vectors(texts: Sequence[str]) -> np.ndarray:
 
 @functools.cache  # captions and short questions are read one after the other
 def _sentence_encoder():
+    """The tokenizer of the packaged preset, and its MiniLM as a function from ids (texts, words) to
+    vectors (texts, dim)."""
     model = from_preset(PRESET)
     backbone = model.caption_encoder.get_layer("backbone")
     spec = tf.TensorSpec((None, None), "int32")  # a layer that is called takes one length alone

@@ -128,6 +128,8 @@ def evaluate(model: DualEncoder, split: EncodedSplit, names: Sequence[str]) -> d
 
 
 def _uncertainty_quality(pair, truth, values):
+    """How uncertainty predicts failure: recall in ten bins of it, their Spearman correlation, and
+    the risk–coverage curve."""
     ranks = metrics.rank_queries(pair, truth)
     has_positive = ranks.has_positive
     bins = metrics.recall_in_bins(ranks, values)

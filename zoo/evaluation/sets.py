@@ -109,5 +109,6 @@ def nearest_captions(elements: np.ndarray, captions: np.ndarray) -> tuple[np.nda
 
 
 def _entropy(shares):
+    """−Σ p log p over the last axis; 0 log 0 is 0."""
     shares = np.asarray(shares, np.float64)
     return -np.sum(shares * np.log(np.maximum(shares, 1e-12)), axis=-1)

@@ -118,6 +118,8 @@ def erase(
 
 
 def _fill_rectangle(images, shares, aspects, place, fill):
+    """Images with a rectangle of `fill` each: `shares` (batch,) of the area, `aspects` (batch,)
+    height by width, `place` (batch, 2) in 0 … 1."""
     _, height, width, _ = images.shape
     # An elongated rectangle that does not fit is shortened, not moved out of the picture.
     tall = tf.minimum(tf.round(tf.sqrt(shares * aspects) * height), height)

@@ -91,6 +91,7 @@ class TransformerBlock(Layer):
         return tokens + self._mlp(self.layer_norm_2(tokens), training)
 
     def _attended(self, tokens, mask, training):
+        """Self-attention of tokens (batch, length, dim); padding is not attended to."""
         attended = self.attention(
             tokens,
             tokens,
@@ -102,6 +103,7 @@ class TransformerBlock(Layer):
         return self.dropout_1(attended, training=training)
 
     def _mlp(self, tokens, training):
+        """The two dense layers of the block, over each token."""
         hidden = self.dense_1(tokens)
         if self.activation == QUICK_GELU:
             hidden = hidden * ops.sigmoid(1.702 * hidden)

@@ -95,6 +95,8 @@ class Captioning(Auxiliary):
         return self.predict(self.join(ops.concatenate([states, context], axis=-1)))
 
     def _crossentropy(self, regions, ids, has_image):
+        """The mean over captions with an image of Σ −log p(word | words before, regions); `ids` is
+        (captions, words)."""
         first = ops.full_like(ids[:, :1], PADDING)
         before = ops.concatenate([first, ids[:, :-1]], axis=1)
         # Every word is predicted, and the first padding, which is the end.

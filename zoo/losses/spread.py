@@ -77,6 +77,7 @@ class Uniformity(Auxiliary):
         return uniformity(ops.concatenate(batch, axis=0))
 
     def _points(self, embedding, name):
+        """Points (batch, dim), or the samples of Gaussians, (batch · samples, dim)."""
         if self.num_samples is None:
             return points(embedding, name)
         samples = sample(embedding, self.num_samples, self.seed_generator)
@@ -168,6 +169,7 @@ class OrthogonalDiversity(Auxiliary):
 
 
 def _slots(embedding):
+    """The embedding with its slots before normalization as elements, where it has them."""
     embedding = as_embedding(embedding)
     if "slots" not in embedding:
         return embedding
@@ -304,6 +306,7 @@ def _kernel_sums(left, right, weighted):
 
 
 def _distances(x, y, itself):
+    """Euclidean distances (N, M); `itself`: x is y, so that the diagonal is exactly 0."""
     distances = squared_distance(x, y)
     if itself:
         # Exactly 0, where the product leaves a rounding error and the root would magnify it.

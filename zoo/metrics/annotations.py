@@ -129,6 +129,7 @@ def describe_ids(ids):
 
 
 def _existing(path):
+    """The path as a `Path`. Raises InputError if it is no file."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")

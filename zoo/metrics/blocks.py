@@ -139,6 +139,7 @@ class PairwiseSimilarity(_Rows):
         return self._with(self._gallery, self._queries, not self._transposed)
 
     def _with(self, queries, gallery, transposed):
+        """The same similarity of other embeddings."""
         other = object.__new__(PairwiseSimilarity)
         other._queries, other._gallery = queries, gallery
         other._similarity, other._transposed = self._similarity, transposed
@@ -232,6 +233,7 @@ def _arrays(embedding, name):
 
 
 def _take(embedding, positions):
+    """The rows of an embedding at some positions, each part of it."""
     if all(isinstance(value, np.ndarray) for value in embedding.values()):
         return {key: value[positions] for key, value in embedding.items()}
     return {key: ops.take(value, positions, axis=0) for key, value in embedding.items()}

@@ -46,6 +46,7 @@ class NgramVocabulary:
         return counts, np.array(num_words, int)
 
     def _id(self, ngram):
+        """The id of an n-gram, the next free one if it is new."""
         ngram_id = self._ids.get(ngram)
         if ngram_id is None:
             ngram_id = self._ids[ngram] = len(self._orders)
@@ -192,6 +193,8 @@ def weighted_columns(counts, idf, orders, clipped, weigh_by_count):
 
 
 def _count(captions, vocabulary, verbose):
+    """`(counts, words, orders)`: sparse (captions, n-grams), words of each caption, and n of each
+    n-gram."""
     bar = keras.utils.Progbar(len(captions), verbose=verbosity(verbose), unit_name="caption")
     blocks, words = [], []
     for start in range(0, len(captions), _CAPTIONS):

@@ -219,6 +219,7 @@ def _check_lengths(shape, image_ids, caption_ids):
 
 
 def _unique(ids, name):
+    """COCO's ids as an array. Raises ValueError unless they are integers of which none repeats."""
     if ids is None:
         raise ValueError(
             f"`{name}` must be COCO's ids; received None: the loader found none, see "

@@ -233,6 +233,7 @@ def leading_ranks(scores, positives, limit, ordered=None):
 
 
 def _empty(num_queries, num_items):
+    """`QueryRanks` to fill, with the best rank behind all items."""
     return QueryRanks(
         num_positives=np.zeros(num_queries, int),
         best_rank=np.full(num_queries, num_items + 1),

@@ -76,6 +76,7 @@ def checked(similarity, semantic):
 
 
 def _one_direction(similarity, semantic):
+    """The mean over queries of the agreement of both rankings, in blocks of rows."""
     total = 0.0
     for scores, truth in row_pairs(similarity, semantic):
         total += agreement(scores, truth)

@@ -115,5 +115,6 @@ def _means_of_most_certain(values, uncertainty):
 
 
 def _last_best(values):
+    """The position of the maximum, the last one if several are equal."""
     values = np.asarray(values)
     return int(np.flatnonzero(values == values.max())[-1])

@@ -79,12 +79,15 @@ def one_value_a_replica(logs):
 
 
 def _to_float32(rows):
+    """Rows as float32, integers as two halves in a last axis, so that a sum over replicas is
+    exact."""
     if keras.backend.is_int_dtype(rows.dtype):
         rows = ops.stack([rows // _HALF, rows % _HALF], axis=-1)
     return ops.cast(rows, "float32")
 
 
 def _from_float32(gathered, like):
+    """Gathered rows in the type of `like`, the inverse of `_to_float32`."""
     if keras.backend.is_int_dtype(like.dtype):
         halves = ops.cast(gathered, like.dtype)
         gathered = halves[..., 0] * _HALF + halves[..., 1]

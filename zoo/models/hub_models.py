@@ -116,6 +116,8 @@ def _standard(backbone, folder):
 
 
 def _read(cls, preset, **options: Any):
+    """A KerasHub object of a preset. Raises InputError with the reason if it cannot be fetched or
+    read."""
     path = os.path.expanduser(os.fspath(preset))
     tell_download(str(preset))
     try:
@@ -154,6 +156,7 @@ def nearest(name: str, others: list[str]) -> str:
 
 
 def _family(backbone, preset):
+    """The family of a KerasHub backbone. Raises InputError if it is no dual encoder known here."""
     name = type(backbone).__name__
     if name not in FAMILIES:
         raise InputError(
@@ -163,6 +166,7 @@ def _family(backbone, preset):
 
 
 def _scaling(backbone, preprocessor):
+    """The scaling of pixels: the preprocessor's if it states one, else SigLIP's or CLIP's."""
     converter = getattr(preprocessor, "image_converter", None)
     if converter is not None:
         return hub_scaling(converter)

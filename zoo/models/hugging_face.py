@@ -126,6 +126,7 @@ def _siglip_entries(backbone) -> Iterator[Entry]:
 
 
 def _blocks(vision, text):
+    """Yields `(name, layer)` of the transformer layers of both towers."""
     for tower, layers in (("vision", vision.encoder_layers), ("text", text.encoder_layers)):
         for number, layer in enumerate(layers):
             yield f"{tower}_model.encoder.layers.{number}", layer
@@ -145,6 +146,8 @@ def _scalar(variable, name):
 
 
 def _sizes(config, usual, folder):
+    """A tower's sizes from its part of `config.json`. Raises InputError for an unknown
+    activation."""
     act = config.get("hidden_act", usual)
     if act not in _ACTIVATIONS:
         raise InputError(

@@ -69,6 +69,7 @@ def check_no_strings(inputs, has_tokenizer):
 
 
 def _no_strings(name, has_tokenizer):
+    """The message for strings where numbers are needed, with what to do."""
     if name == "images":
         return (
             "`images` must be pixels; received strings. `zoo.data.images.prepare(contents, size)` "
@@ -137,6 +138,8 @@ def _kind(values):
 
 
 def _array(values, name, expected, has_tokenizer=True):
+    """The values as an array, or as they are if they are a dataset or a generator. Raises
+    ValueError for anything else."""
     if hasattr(values, "element_spec"):
         if isinstance(values.element_spec, dict):
             raise ValueError(
@@ -159,6 +162,8 @@ def _array(values, name, expected, has_tokenizer=True):
 
 
 def _check_shape(array, name, shape):
+    """Raises ValueError unless an array has the shape (N, …) that the encoder reads; None fits any
+    size."""
     if shape is None or not len(array):
         return
     received = tuple(array.shape)

@@ -228,6 +228,7 @@ def hib(
 
 
 def _regularisers(kl_weight, uniformity_weight, num_samples, seed, is_gaussian):
+    """The auxiliary terms that have a weight: KL of Gaussians, uniformity of samples or points."""
     terms = []
     if kl_weight and is_gaussian:
         terms.append(losses.KLRegularizer(weight=kl_weight, reduction="sum"))

@@ -136,6 +136,7 @@ def packages_of(path: pathlib.Path) -> set[str]:
 
 
 def _packages(config):
+    """Yields the names of the packages whose classes a Keras config has, at any depth."""
     if isinstance(config, dict):
         if isinstance(config.get("module"), str) and "class_name" in config:
             yield config["module"].partition(".")[0]

@@ -140,6 +140,7 @@ class RunFolder:
         return self._config_with("data")["data"]
 
     def _config_with(self, key):
+        """The content of `config.json`. Raises InputError unless it has an object as `key`."""
         config = read_object(self.config_path)
         if not isinstance(config.get(key), dict):
             stored = json_kind(config[key]) if key in config else "nothing"
@@ -179,6 +180,7 @@ class RunFolder:
             remove_leftovers(folder, deep=False)
 
     def _start(self, settings, data):
+        """Writes `config.json`: settings, data, command, versions and hardware."""
         config = {
             "settings": settings,
             "data": data,

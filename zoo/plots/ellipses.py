@@ -146,6 +146,7 @@ def _look(position):
 
 
 def _legend(axis, classes, names, with_captions, generic):
+    """Draws the legend beside an axis, and returns its number of entries."""
     handles = []
     known = 2 * len(PALETTE)
     for position, label in enumerate(classes[:known]):

@@ -181,6 +181,7 @@ def _write(axis, text, uncertainty):
 
 
 def _frame(axis, right):
+    """Draws a frame around a picture: thick if it is a match, thin and dashed if not."""
     axis.add_patch(
         Rectangle(
             (0, 0),

@@ -93,6 +93,8 @@ def _sheets(split, pairs, picture, rows=6):
 
 
 def _spread(values, count, rows):
+    """int (rows,): positions of evenly spaced quantiles of the values, or of all items without
+    values."""
     order = np.arange(count) if values is None else np.argsort(values, kind="stable")
     return order[np.linspace(0, count - 1, rows).round().astype(int)]
 

@@ -120,6 +120,7 @@ _OF_A_CALL = ("identifier", "space", "from_space", "function")
 
 
 def _register(cls):
+    """Makes a similarity known by its identifier. Raises ValueError if another class has it."""
     before = REGISTERED.get(cls.identifier)
     same = before and (before.__module__, before.__qualname__) == (cls.__module__, cls.__qualname__)
     if before and not same:  # the same class again is a notebook's cell that runs twice
@@ -189,6 +190,8 @@ class ScaledSimilarity(Similarity):
         add_scale_and_shift(self, scale, shift)
 
     def scorer(self):
+        """The function from a search space's values to logits; None if no space ranks as this
+        similarity does."""
         if self.from_space is None:
             return None
         scale, shift = float(self.scale), float(self.shift)

@@ -101,6 +101,7 @@ class Execution:
         self.agree(0)
 
     def _check(self, mixed_precision):
+        """Raises InputError for settings that do not work on several replicas."""
         if not self.is_spread:
             return
         where = f"--strategy {self.strategy}"
@@ -163,6 +164,7 @@ def distribute(strategy: tf.distribute.Strategy, stream: Callable, start_step: i
 
 
 def _part(rows, index, count):
+    """The `index`-th of `count` nearly equal parts of the rows."""
     size = rows.shape[0]
     if size is None:
         size = tf.shape(rows, out_type=tf.int64)[0]
@@ -210,10 +212,12 @@ def synchronize_batch_normalization(model: keras.Model) -> None:
 
 @functools.cache
 def _started(name):
+    """The strategy of a name, started at the first call."""
     return {"mirrored": _mirrored, "multi_worker": _multi_worker, "tpu": _tpu}[name]()
 
 
 def _mirrored():
+    """A strategy over all GPUs of this host, or its logical CPUs."""
     devices = [device.name for device in tf.config.list_logical_devices("GPU")]
     if devices:
         return tf.distribute.MirroredStrategy(devices)
@@ -223,6 +227,7 @@ def _mirrored():
 
 
 def _multi_worker():
+    """A strategy over the hosts of TF_CONFIG. Raises InputError without one."""
     if not os.environ.get("TF_CONFIG"):
         raise InputError(
             "--strategy multi_worker needs the variable TF_CONFIG, which names the hosts and this "
@@ -237,6 +242,7 @@ def _multi_worker():
 
 
 def _tpu():
+    """A strategy over the TPU of TPU_NAME, or the local one. Raises InputError without one."""
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(os.environ.get("TPU_NAME", ""))
         tf.config.experimental_connect_to_cluster(resolver)

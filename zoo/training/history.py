@@ -64,6 +64,7 @@ def read_history(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def _read_rows(path):
+    """The rows of a history, dicts of strings. Raises InputError for another file."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -83,5 +84,6 @@ def _write_rows(path, rows):
 
 
 def _columns(rows):
+    """The names of all columns, in the order in which rows have them first."""
     # A later phase may log what an earlier one did not; the order of first appearance holds.
     return list(dict.fromkeys(name for row in rows for name in row)) or [PHASE, EPOCH]

@@ -111,6 +111,8 @@ class Resume(keras.callbacks.Callback):
         written.remove(path.name for _, path in self.checkpoints()[KEPT:])
 
     def _apply(self, model, state, path):
+        """Sets model, optimizer and callbacks to a checkpoint's state. Raises InputError, before
+        anything changes, if it is of another model."""
         if not model.optimizer.built:
             with model.distribute_strategy.scope():  # where its variables have to be, too
                 model.optimizer.build(model.trainable_variables)
@@ -126,6 +128,7 @@ class Resume(keras.callbacks.Callback):
 
 
 def _read(path):
+    """The arrays of a checkpoint. Raises ValueError if the file is none."""
     state = read_arrays(path)
     if "about" not in state:
         raise ValueError("it is no checkpoint of a run")
@@ -133,11 +136,13 @@ def _read(path):
 
 
 def _group(state, group):
+    """The arrays whose names begin with `group/`, without it."""
     prefix = f"{group}/"
     return {name[len(prefix) :]: v for name, v in state.items() if name.startswith(prefix)}
 
 
 def _check(variables, values, what):
+    """Raises InputError unless there is an array of the right shape for each variable."""
     hint = "it belongs to another model; choose another --out"
     if len(variables) != len(values):
         raise InputError(f"{what} has {len(values)} variables, not {len(variables)}: {hint}")
@@ -150,6 +155,7 @@ def _check(variables, values, what):
 
 
 def to_numpy(variable):
+    """A variable's value as an array; bfloat16 as float32."""
     value = keras.ops.convert_to_numpy(variable)
     # NumPy's archives know no bfloat16; every bfloat16 is a float32.
     return value.astype("float32") if value.dtype.kind == "V" else value

@@ -110,6 +110,7 @@ def _places(name, path):
 
 
 def _keep(listed, wanted, problems):
+    """The records with the captions whose ids are `wanted`; other captions are left out."""
     seen, records = set(), []
     for record in listed:
         pairs = [p for p in zip(record.captions, record.caption_ids, strict=True) if p[1] in wanted]

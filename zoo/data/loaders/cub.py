@@ -85,6 +85,8 @@ def load(
 
 
 def _read_classes(root):
+    """The class names of `classes.txt`, in order. Raises InputError unless they are numbered from
+    1."""
     path = root / "classes.txt"
     table = read_numbered(path)
     for position, (number, (line, _)) in enumerate(table.items(), start=1):
@@ -134,6 +136,8 @@ def _readable(root, class_names, images, in_split, chosen, problems):
 
 
 def _read_captions(root, captions, images, numbers, problems):
+    """`(texts, recoded)`: ten captions by image number, and the files that were not UTF-8. A bad
+    file is a problem."""
     texts, recoded = {}, []
     read = read_captions(root, captions, [images[number][0] for number in numbers])
     for number, (lines, why, where, clean) in zip(numbers, read, strict=True):
@@ -216,6 +220,7 @@ def read_captions(root, captions, image_names):
 
 
 def _in_archive(path, wanted):
+    """The bytes of the `wanted` files of a tar archive, by `folder/file`."""
     texts = {}
     try:
         with tarfile.open(path) as archive:
@@ -252,6 +257,7 @@ def _published(root, split, class_names, images):
 
 
 def _caption_file(data, where):
+    """The captions of a file's bytes, a line each; `where` names the file in messages."""
     text, clean = decode_caption_bytes(data)
     lines = [line.strip() for line in lines_of(text.rstrip())]
     return CaptionFile(lines if text.strip() else [], None, where, clean)

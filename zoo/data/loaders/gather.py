@@ -49,6 +49,7 @@ def lacking(entry, **kinds):
 
 
 def _is_of(value, kind):
+    """Whether a value is of a kind; an int is an id of 64 bits, and no bool."""
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
     return isinstance(value, kind)
@@ -131,6 +132,8 @@ def karpathy_records(path, content, split, problems, id_key):
 
 
 def _distinct(listed, problems):
+    """Yields records of safe file names and of ids that have not come before; others are
+    problems."""
     seen = set()
     for record in listed:
         record = record._replace(files=tuple(map(portable, record.files)))
@@ -147,6 +150,7 @@ def _distinct(listed, problems):
 
 
 def _with_captions(listed, problems):
+    """The records that have captions, without their empty ones; what is left out is a problem."""
     captioned = []
     for record in listed:
         good = [isinstance(caption, str) and bool(caption.strip()) for caption in record.captions]
@@ -169,6 +173,8 @@ def _with_captions(listed, problems):
 
 
 def _with_pictures(listed, folder, problems, missing):
+    """`(records, paths)` of the photos that exist and can be decoded. Raises InputError for missing
+    ones if `missing` is "error", else they are problems."""
     there, paths, gone = [], [], []
     for record in listed:
         # `Path.is_file` raises where a name is too long.

@@ -69,6 +69,8 @@ def split_of(name, where, problems):
 
 
 def _table(table, columns, problems, separator):
+    """Yields the rows of a CSV or TSV table; broken ones are problems."""
+
     def bad(where, why):
         kind = "rows with too many fields" if " fields, found " in why else "broken rows"
         problems.bad(kind, where, why)
@@ -82,6 +84,8 @@ def _table(table, columns, problems, separator):
 
 
 def _json_lines(table, columns, problems):
+    """Yields the rows of a JSONL file; broken lines are problems."""
+
     def bad(where, why):
         problems.bad("bad lines", where, why)
 
@@ -110,6 +114,8 @@ def _named(name, there):
 
 
 def _row(where, column, values, has_split, problems):
+    """Yields a row if it names an image and, with `has_split`, a known split; else it is a
+    problem."""
     image, captions, *split = values
     if not isinstance(image, str) or not image.strip():
         problems.bad("rows without image", where, f"expected a path as {column!r}")
@@ -247,6 +253,7 @@ def _metadata_of_splits(folder):
 
 
 def _of_splits(tables, root, columns, problems):
+    """Yields the rows of an imagefolder's tables, one table per split."""
     for split, table in tables.items():
         for row in read_rows(table, (*columns, "split"), problems):
             image = f"{split}/{row.image}"
@@ -268,6 +275,7 @@ def _coco(root, source, content, problems):
 
 
 def _rows_of(records, folder, problems):
+    """Yields records as rows, with the first of their file names that exists."""
     for record in records:
         there = (name for name in record.files if os.path.isfile(folder / name))
         known = record.split and split_of(record.split, record.where, problems)

@@ -76,6 +76,7 @@ def line_of(path, layout, photos, captions):
 
 
 def _below(path, root):
+    """A path relative to `root` if it lies below it, else as it is."""
     return path.relative_to(root) if path.is_relative_to(root) else path
 
 

@@ -146,6 +146,7 @@ def _caption_ids(path, captions_path, expected):
 
 
 def _pairs(records):
+    """A dataset of one caption with its image's regions, in the order of the captions."""
     columns = {
         "captions": list(records.captions),
         "image_labels": records.caption_labels,

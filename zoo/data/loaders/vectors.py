@@ -97,6 +97,8 @@ def _source(array, rows):
 
 
 def _pairs(pairs, root, images, captions, sizes):
+    """int64 (pairs, 2): rows of images and captions; row i with row i if no file says otherwise.
+    Raises InputError for rows that do not exist."""
     if pairs is None:
         if sizes["images"] != sizes["captions"]:
             raise InputError(
@@ -142,6 +144,7 @@ def _owners(pairs, sizes):
 
 
 def _column(spec, root, rows, what, other):
+    """A column of `rows` values. Raises InputError if it has another length."""
     values = read_column(spec, root)
     if len(values) != rows:
         raise InputError(
@@ -152,6 +155,7 @@ def _column(spec, root, rows, what, other):
 
 
 def _check_labels(spec, pairs, labelled, names):
+    """Raises InputError if a caption belongs to images of two classes."""
     first = np.full(int(pairs[:, 1].max()) + 1, -1)
     first[pairs[::-1, 1]] = labelled[pairs[::-1, 0]]
     wrong = first[pairs[:, 1]] != labelled[pairs[:, 0]]
@@ -164,6 +168,8 @@ def _check_labels(spec, pairs, labelled, names):
 
 
 def _given_split(spec, root, rows, images):
+    """The split of each image as a position in `SPLITS`, int (images,). Raises InputError for
+    unknown splits, and without validation or test."""
     values = [str(value) for value in _column(spec, root, rows, "images", images)]
     unknown = sorted(set(values) - set(SPLITS))
     if unknown:
@@ -175,6 +181,7 @@ def _given_split(spec, root, rows, images):
 
 
 def _check_together(spec, pairs, chosen):
+    """Raises InputError if a caption belongs to images of two splits."""
     low = np.full(int(pairs[:, 1].max()) + 1, len(SPLITS))
     np.minimum.at(low, pairs[:, 1], chosen[pairs[:, 0]])
     apart = low[pairs[:, 1]] != chosen[pairs[:, 0]]
@@ -187,6 +194,8 @@ def _check_together(spec, pairs, chosen):
 
 
 def _random_split(groups, owner, seed, images):
+    """The split of each image as a position in `SPLITS`, int (images,); the images of one group
+    share it. A tenth of the groups is for validation and a tenth for the test."""
     count = int(groups.max()) + 1
     if count < 3:
         raise InputError(

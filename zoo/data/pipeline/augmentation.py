@@ -54,6 +54,8 @@ class RandomCrop:
         return tuple(tf.cast(value, tf.int32) for value in (top, left, tall, wide))
 
     def _by_area(self, height, width, numbers):
+        """`(height, width, placed)` of a part: the first of ten draws that fits into the picture;
+        else `placed` is False, and the part is the largest in the middle."""
         low, high = self.area
         shares = (low + (high - low) * numbers[:_ATTEMPTS]) * height * width
         bound = math.log(4 / 3)
@@ -72,6 +74,7 @@ class RandomCrop:
         )
 
     def _by_sides(self, height, width, numbers):
+        """`(height, width, placed)` of a part whose sides are one random share of the picture's."""
         low, high = self.sides
         share = low + (high - low) * numbers[0]
         return tf.floor(height * share), tf.floor(width * share), tf.constant(True)
@@ -97,6 +100,8 @@ class Views:
         return batches
 
     def _view(self, view, batch_size):
+        """A dataset of one view of all pictures: view 1 is mirrored, later ones are random parts,
+        the odd ones mirrored."""
         if view == 1:
             return self._pictures.in_order(batch_size).map(lambda batch: tf.reverse(batch, [2]))
         draws = self.crop.draws(

@@ -67,6 +67,7 @@ class Stream:
 
     @property
     def _rows(self):
+        """What an epoch counts: images for `images_with_captions`, else captions."""
         records, by_image = self.split.records, self.make is images_with_captions
         return records.num_images if by_image else records.num_captions
 
@@ -155,6 +156,7 @@ def mix_matches(matches, lam):
 
 
 def _beta(seed, rows, alpha):
+    """λ ~ Beta(α, α), float32 (rows,), from two gamma draws each."""
     key = tf.random.fold_in(seed, _SHARE, alg="philox")
     parts = tf.random.stateless_gamma((2, rows), key, alpha=alpha)
     return parts[0] / (parts[0] + parts[1])

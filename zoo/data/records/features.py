@@ -112,6 +112,8 @@ def _pictures(records: Records) -> str:
 
 
 def _stamp(path):
+    """The size and time of a picture's file, by which a stored feature is known to be of it; empty
+    if there is no file."""
     file, mark, row = path.rpartition("#")
     if mark and row.isdigit() and not os.path.exists(path):
         path = file

@@ -265,6 +265,7 @@ def with_shuffled_captions(records, share, seed=0):
 
 
 def _column(values):
+    """An array of one value per item: int64 if all are integers, else of objects."""
     column = np.empty(len(values), object)
     column[:] = list(values)
     kinds = {type(value) for value in column}

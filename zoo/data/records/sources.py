@@ -67,11 +67,13 @@ class Pictures:
 
     @tf.autograph.experimental.do_not_convert  # see `training_steps.training`
     def _load(self, index):
+        """The picture at an index, float32 (size, size, 3) in 0 … 255."""
         mode, fraction = self.resizing
         contents = tf.io.read_file(self._paths[index])
         return images.prepare(contents, self.shape[0], mode, fraction)
 
     def _decode_all(self):
+        """All pictures on the CPU, uint8 (pictures, size, size, 3)."""
         decoded = np.empty((self.count, *self.shape), np.uint8)
         pictures = tf.data.Dataset.range(self.count).map(
             self._load, num_parallel_calls=tf.data.AUTOTUNE

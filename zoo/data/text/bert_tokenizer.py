@@ -135,6 +135,8 @@ def _vocabulary_file(folder):
 
 
 def _pieces_of_json(path):
+    """The word pieces of a `tokenizer.json` in the order of their ids. Raises InputError unless it
+    is a lower-casing WordPiece."""
     stored = read_object(path)
     model, normalizer = stored.get("model"), stored.get("normalizer")
     ids = model.get("vocab") if isinstance(model, dict) else None
@@ -166,6 +168,8 @@ class _WordPieceIds:
         return [number for word in _words(text) for number in self._of_word(word)]
 
     def _pieces(self, word):
+        """The ids of a word's pieces, the longest first from the left; the unknown token's alone if
+        some part has no piece."""
         word = _folded(word)
         if len(word.encode("utf-8")) > _MOST:
             return self._unknown
@@ -201,6 +205,8 @@ def _words(text):
 
 @functools.cache
 def _kind(letter):
+    """What BERT does with a letter: "accent" is dropped, "space" separates words, "mark" is a word
+    of its own, "letter" is part of one."""
     category = unicodedata.category(letter)
     if category == "Mn":
         return "accent"

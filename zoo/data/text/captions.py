@@ -203,6 +203,7 @@ def delete_words(ids, share, seed, words=None, shard=(0, 1)):
 
 
 def _is_word(ids, words):
+    """bool, as `ids`: neither padding nor a special token."""
     is_word = ids != PADDING_ID
     for special in words.special:
         is_word = is_word & (ids != special)
@@ -210,6 +211,7 @@ def _is_word(ids, words):
 
 
 def _without(ids, lost):
+    """int32 (batch, words): `ids` without those that are `lost`; the rest moves to the front."""
     keep = (ids != PADDING_ID) & ~lost
     order = tf.argsort(tf.cast(~keep, tf.int32), axis=1, stable=True)
     return tf.gather(tf.where(keep, ids, PADDING_ID), order, axis=1, batch_dims=1)

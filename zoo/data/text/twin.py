@@ -41,6 +41,7 @@ def tokenizer_of(tokenizer):
 
 
 def _of_words(tokenizer):
+    """The same words as a `tokenizers.Tokenizer`, which needs no TensorFlow."""
     import tokenizers  # here: most models need none
 
     words = {str(word): row for row, word in enumerate(tokenizer.get_vocabulary())}
@@ -58,6 +59,7 @@ def _of_words(tokenizer):
 
 
 def _of_pieces(tokenizer):
+    """BERT's word pieces as a `tokenizers.Tokenizer`, which needs no TensorFlow."""
     import tokenizers  # here: most models need none
 
     pieces = {piece: row for row, piece in enumerate(tokenizer.vocabulary)}
@@ -92,6 +94,7 @@ def _of_hub(tokenizer):
 
 
 def _of_byte_pairs(tokenizer):
+    """Byte pairs as a `tokenizers.Tokenizer`, which needs no TensorFlow."""
     import tokenizers  # here: most models need none
 
     made, ends = byte_pairs_of(tokenizer.tokenizer), tokenizer.ends

@@ -25,6 +25,8 @@ def write_whole(root, manifest, what, wanted, write):
 
 
 def _holds(root, manifest, what, wanted):
+    """Whether the folder holds what is wanted; False if it is empty. Raises InputError if it holds
+    something else."""
     if not root.exists() or (root.is_dir() and not any(root.iterdir())):
         return False
     content = None

@@ -72,6 +72,8 @@ def draw_again(path, image_size=256):
 def _write(
     folder, version, seed, num_classes, images_per_class, image_size, part="all", more_classes=0
 ):
+    """Draws all species and writes the folder in CUB's layout. `part` "test" draws the unseen
+    classes alone, with the same pixels as "all"."""
     rng = np.random.default_rng([version, seed])
     species = attributes.sample_species(rng, num_classes)
     spoken = attributes.species_names(rng, species)
@@ -159,6 +161,7 @@ def _lines(path, values):
 
 @functools.lru_cache(maxsize=4)
 def _set(manifest):
+    """`(manifest, species)` of a drawn folder; the species are drawn again from its seed."""
     wanted = json.loads(manifest.read_text(encoding="utf-8"))
     rng = np.random.default_rng([wanted["version"], wanted["seed"]])
     return wanted, attributes.sample_species(rng, wanted["num_classes"])

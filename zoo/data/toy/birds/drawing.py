@@ -143,6 +143,7 @@ def draw_branch(rng, canvas, reach):
 
 
 def _draw_pattern(rng, canvas, bird, breast):
+    """Draws streaks or spots on the breast, light on dark or dark on light."""
     if bird["breast_pattern"] == "plain":
         return
     ink = (48, 40, 36) if sum(breast) > 240 else (236, 232, 224)

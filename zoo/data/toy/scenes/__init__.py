@@ -67,6 +67,7 @@ def generate(
 
 
 def _write(folder, version, seed, num_images, num_species, image_size, num_regions, region_dim):
+    """Draws all scenes and writes them in the layouts of COCO, Flickr30K and regions."""
     rng = np.random.default_rng([version, seed])
     species = attributes.sample_species(rng, num_species)
     names = [name.replace("_", " ") for name in attributes.species_names(rng, species)]

@@ -135,6 +135,7 @@ def write_regions(folder, scenes, seed, num_regions, region_dim):
 
 
 def _instances(scenes):
+    """COCO's annotations of the birds of all scenes, with their boxes."""
     birds = [(scene.number, bird) for scene in scenes for bird in scene.birds]
     return [
         {
@@ -150,6 +151,7 @@ def _instances(scenes):
 
 
 def _karpathy(scene, name, split):
+    """A scene as an entry of Karpathy's JSON."""
     number = scene.number - 1
     sentences = [
         {"tokens": tokens_of(text), "raw": text, "imgid": number, "sentid": sentid}

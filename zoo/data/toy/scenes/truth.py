@@ -223,6 +223,8 @@ def write(root, scenes):
 
 
 def _statements(records, numbers, truths):
+    """Yields the statement behind each caption: by the caption's id, else by its place among its
+    image's captions."""
     line = {}
     for index, image in enumerate(records.caption_image):
         statements = truths[numbers[image]].statements
