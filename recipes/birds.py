@@ -8,9 +8,8 @@
     python recipes/birds.py                                      # Toy Birds, to try it out
 
 All systems meet on one split, one file of features, the same batches and the same number of steps,
-so that a difference between two runs is one of the systems. The
-features are of several views of each picture (whole, mirrored, random parts), made once. The same
-command resumes a run that was stopped.
+so that a difference between two runs is one of the systems. The features are of several views of
+each picture (whole, mirrored, random parts), made once. Rerun the command to resume a stopped run.
 """
 
 import resource

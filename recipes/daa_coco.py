@@ -7,7 +7,7 @@
 
 Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
 Cross-Modal Retrieval", NeurIPS 2022. `--data-dir` holds Karpathy's `dataset_coco.json` and the
-images. The same command resumes a run that was stopped.
+images. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass

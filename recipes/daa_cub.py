@@ -9,8 +9,8 @@
 
 Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
 Cross-Modal Retrieval", NeurIPS 2022. An image's positives are the captions of its class. Split and
-batches are PCME's, one caption with its image from each class. The same command resumes a run that
-was stopped.
+batches are PCME's, one caption with its image from each class. Rerun the command to resume a
+stopped run.
 """
 
 from dataclasses import dataclass

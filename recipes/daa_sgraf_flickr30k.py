@@ -11,8 +11,8 @@ Cross-Modal Retrieval", NeurIPS 2022, on Diao et al., "Similarity Reasoning and 
 Image-Text Matching", AAAI 2021, whose SGRAF is the mean of an SGR and a SAF that were trained
 apart. `--data-dir` holds SCAN's files of precomputed regions. For COCO the paper has `--epochs 40
 --drop-epoch 30` (DAA, section 5.2). Its code adds the two directions of DAA's term, of which ours
-is the mean: its weights of 10 for Flickr30K and 25 for COCO are 20 and 50 here. The same command
-resumes a run that was stopped.
+is the mean: its weights of 10 for Flickr30K and 25 for COCO are 20 and 50 here. Rerun the command
+to resume a stopped run.
 """
 
 from dataclasses import dataclass

@@ -12,9 +12,9 @@
 
 Kim et al., "Improving Cross-Modal Retrieval with Set of Diverse Embeddings", CVPR 2023.
 `--data-dir` holds Karpathy's `dataset_coco.json` and the images, or SCAN's files for
-`--features regions`. The same command resumes a run that was stopped. Besides the usual results,
-metrics.json has what the sets are like: circular variance, retrieval by one element alone, and how
-far the elements specialise.
+`--features regions`. Rerun the command to resume a stopped run. Besides the usual results, metrics.json has
+what the sets are like: circular variance, retrieval by one element alone, and how far the elements
+specialise.
 
 The paper prints how it trains on regions; for pictures it refers to PVSE and VSE∞ and to a
 supplement that we do not have, so `dive_settings.PROTOCOLS` takes what is of pictures from the code

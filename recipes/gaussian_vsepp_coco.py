@@ -7,9 +7,9 @@
     python recipes/gaussian_vsepp_coco.py --similarity kl --covariance spherical_mean
 
 Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic Representations", 2022.
-`--data-dir` holds Karpathy's `dataset_coco.json` and the
-images, or SCAN's files for `--features regions`. The same command resumes a run that was stopped.
-`studies/crop_ambiguity.py` tests its uncertainties on crops of known ambiguity.
+`--data-dir` holds Karpathy's `dataset_coco.json` and the images, or SCAN's files for
+`--features regions`. Rerun the command to resume a stopped run. `studies/crop_ambiguity.py` tests its
+uncertainties on crops of known ambiguity.
 """
 
 from dataclasses import dataclass

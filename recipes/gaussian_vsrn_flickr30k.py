@@ -6,7 +6,7 @@
 
 Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic Representations", 2022.
 `--data-dir` holds SCAN's files of precomputed regions, or with `--features pictures`
-`dataset_flickr30k.json` and the images. The same command resumes a run that was stopped.
+`dataset_flickr30k.json` and the images. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass

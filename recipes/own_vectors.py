@@ -14,7 +14,7 @@ vectors. One image in ten is for validation and calibration, one in ten for the 
 `.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`; `FILE:NAME` names an array or column.
 `--model` stores a model's vectors of the photos and captions in `--data-dir` first, in the folder
 `OUT_vectors`: a preset, a run, a KerasHub name, or any folder that `zoo.from_preset` opens; the
-layouts of `--data-dir` are those of `own_pairs.py`. The same command resumes a stopped run.
+layouts of `--data-dir` are those of `own_pairs.py`. Rerun the command to resume a stopped run.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""PCME in the plane: two dimensions, nine classes, ellipses that can be drawn as they are.
+"""PCME in two dimensions on nine classes, whose ellipses can be drawn without a projection.
 
     python recipes/pcme_2d.py                       # nine classes of Toy Birds, a minute
     python recipes/pcme_2d.py --data-dir CUB_200_2011 --image-weights imagenet \\

@@ -10,7 +10,7 @@
 Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024. `--data-dir` holds
 `dataset_coco.json` (Karpathy's) and the images of train2014 and val2014. The image backbone is
 frozen at first, then everything is trained, the weights of the last epochs are averaged, and the
-average is evaluated. The same command resumes a run that was stopped.
+average is evaluated. Rerun the command to resume a stopped run.
 """
 
 import dataclasses

@@ -9,7 +9,7 @@ images and captions. So the variances cost the points nothing. The classes of `v
 training: validation and calibration are of classes that the model has not seen, as the test is.
 
 On Toy Birds the results have one more row: what an oracle reaches that knows all that was drawn and
-said. The same command resumes a run that was stopped.
+said. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass

@@ -7,8 +7,7 @@
 
 Song and Soleymani, "Polysemous Visual-Semantic Embedding for Cross-Modal Retrieval", CVPR 2019.
 PCME's paper compares with it on CUB, so the split, the batches and the phases are those of
-`pcme_cub.py`, and the loss and the optimiser are PVSE's. The same command resumes a run that was
-stopped.
+`pcme_cub.py`, and the loss and the optimiser are PVSE's. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass

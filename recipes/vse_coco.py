@@ -9,7 +9,7 @@
 
 Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives", BMVC 2018, with
 the settings of Pishdad et al., 2022. `--data-dir` holds Karpathy's `dataset_coco.json` and the
-images, or SCAN's files for `--features regions`. The same command resumes a run that was stopped.
+images, or SCAN's files for `--features regions`. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass

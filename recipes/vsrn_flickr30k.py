@@ -4,10 +4,9 @@
     python recipes/vsrn_flickr30k.py --data-dir f30k_precomp
     python recipes/vsrn_flickr30k.py --captioning-weight 0         # matching alone
 
-Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019, with the
-settings of Pishdad et al., 2022. `--data-dir` holds SCAN's files of precomputed regions, or with
-`--features pictures` `dataset_flickr30k.json` and the images. The same command resumes a run that
-was stopped.
+Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019, with the settings of
+Pishdad et al., 2022. `--data-dir` holds SCAN's files of precomputed regions, or with
+`--features pictures` `dataset_flickr30k.json` and the images. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass

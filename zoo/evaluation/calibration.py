@@ -252,8 +252,9 @@ def calibrated(
     direction: str,
     seed: int = 0,
 ) -> Confidence:
-    """The `Confidence` of one direction on the gallery of an encoded split, by a model's
-    `halo_search.confidence.Probes`; raises as `halo_search.confidence.calibrate_on`."""
+    """Calibrates one direction on the gallery of an encoded split by a model's
+    `halo_search.confidence.Probes`, and returns the `Confidence`. Raises what
+    `halo_search.confidence.calibrate_on` raises."""
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
     return probes.calibrate(gallery_of(items, similarity, side), direction, seed=seed)

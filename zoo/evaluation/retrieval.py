@@ -93,10 +93,14 @@ def evaluate(model: DualEncoder, split: EncodedSplit, names: Sequence[str]) -> d
             `zoo.similarities.NAMES`. The first ranks for the measures of uncertainty.
 
     Returns:
-        A dict of JSON values: `retrieval` by `zoo.similarities.name_of`, `chance`, of Gaussians
-        `mean_log_sigma`, and for a model with uncertainties, on ten images and captions or more,
-        `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins, R@1), its
-        Spearman's ρ over the bins, and `risk_coverage` of 1 − R@1.
+        A dict of JSON values:
+
+        - `retrieval`: the metrics of each similarity, by `zoo.similarities.name_of`.
+        - `chance`: those of a random ranking.
+        - `mean_log_sigma`: of Gaussians.
+        - `uncertainty`: of a model with uncertainties, on at least ten images and captions. For
+          each direction `recall_by_uncertainty` (R@1 in ten bins), `spearman_of_bins`, and
+          `risk_coverage`, where the risk is 1 − R@1.
     """
     pairs = {
         name: split.pairs_in_memory(similarity)

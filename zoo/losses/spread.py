@@ -97,8 +97,8 @@ def diversity(slots: EmbeddingLike) -> Tensor:
         A float32 scalar in [0, 1]: the mean over the items that have a pair, 0 if none has.
     Relations: the uniformity of Wang and Isola inside each set, before its logarithm.
     Reference: DivE (Kim et al., CVPR 2023) section 3.4.
-    Paper differs: it prints a plain sum over the pairs of slots as they are. The mean over items
-        and pairs, of slots of unit length, is what its code takes, and what its 0.01 weighs.
+    Paper differs: it prints a sum over pairs of slots that are not normalized. Its code has this
+        mean over items and pairs of unit slots, to which its weight of 0.01 belongs.
     """
     values, mask = elements(slots, "slots")
     directions = unit(values)

@@ -59,8 +59,10 @@ def read_ids(path: str | os.PathLike) -> np.ndarray:
 def read_instance_labels(
     paths: str | os.PathLike | Sequence[str | os.PathLike], image_ids: Sequence[int]
 ) -> np.ndarray:
-    """The object classes of images, from COCO instances JSON, read by pycocotools. Raises
-    InputError if a file is missing or not COCO's, or lacks one of the images, naming it.
+    """The object classes of images, from COCO instances JSON, read by pycocotools.
+
+    Raises InputError, with the file's name, if a file is missing, is not COCO's, or lacks one of
+    the images.
 
     Args:
         paths: one file or several of the same categories, for instance `instances_val2014.json`.
@@ -123,7 +125,7 @@ def relevance_of_matches(
 
 
 def describe_ids(ids):
-    """`"3 ids, for instance 7, 12, 15"`, for messages."""
+    """Ids in words, for messages: `"3 ids, for instance 7, 12, 15"`."""
     some = ", ".join(str(item) for item in list(ids)[:5])
     return f"{len(ids)} id{'s' if len(ids) > 1 else ''}, for instance {some}"
 

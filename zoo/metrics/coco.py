@@ -95,8 +95,9 @@ def coco_benchmark(
 def check_coco_ids(
     image_ids: ArrayLike, caption_ids: ArrayLike, annotations_dir: str | os.PathLike
 ) -> "CocoBenchmark":
-    """Whether images and captions hold COCO's benchmark, from their ids alone, before any training:
-    a `CocoBenchmark`, of arguments as for `coco_benchmark`.
+    """Checks by their ids, before any training, that images and captions contain COCO's benchmark.
+
+    Returns a `CocoBenchmark`. The arguments are those of `coco_benchmark`.
 
     Raises:
         ValueError: if ids are no whole numbers, repeat, or lack some of the annotations', naming

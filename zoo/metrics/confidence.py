@@ -114,6 +114,6 @@ def _accuracy(confidence, correct):
 
 
 def _expected(confidence, correct):
-    """The truth of each query, or its mean over queries of equal confidence, in any order."""
+    """Correctness per query, (queries,); queries of equal confidence get their mean."""
     _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
     return (np.bincount(group, correct) / size)[group]

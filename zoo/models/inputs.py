@@ -1,4 +1,4 @@
-"""Checks of what a user gives a `DualEncoder`, each with an error that says what was expected."""
+"""Checks of the inputs of a `DualEncoder`; each error says what was expected."""
 
 import warnings
 

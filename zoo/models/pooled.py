@@ -91,8 +91,8 @@ def vse_infinity(
     ```
 
     Args:
-        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`; without
-            anything to make a caption encoder of, a ValueError.
+        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`. Raises
+            ValueError if they do not say how to build the caption encoder.
         margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch, as VSE++'s does.
     Reference: Chen et al., "Learning the Best Pooling Strategy for Visual Semantic Embedding",
         CVPR 2021.

@@ -49,7 +49,7 @@ def lacking(entry, **kinds):
 
 
 def _is_of(value, kind):
-    """Whether a value is of a kind; an int is an id of 64 bits, and no bool."""
+    """Whether a value has a type; an int must fit into 64 bits, and a bool is not an int."""
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
     return isinstance(value, kind)

@@ -299,7 +299,7 @@ def _photo_folder(source, root, rows):
 
 
 def _folders(folder, depth):
-    """Folders below, those of a depth before deeper ones."""
+    """The subfolders down to a depth, in breadth-first order."""
     if not depth:
         return
     with os.scandir(folder) as entries:

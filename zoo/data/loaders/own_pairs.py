@@ -35,7 +35,7 @@ class Captioned(NamedTuple):
 def captioned_folder(
     path: str | os.PathLike, images: str | os.PathLike | None = None, skip_bad: bool = False
 ) -> Captioned:
-    """The photos and captions of a folder, in whichever of the usual layouts it is.
+    """The photos and captions of a folder in one of the usual layouts, which it recognises.
 
     ```python
     found = zoo.data.captioned_folder("flickr8k/")

@@ -74,8 +74,8 @@ def load(
 
 
 def features(records: Records) -> Features:
-    """The `sources.Features` of records of `load`, or of a selection of them (else an InputError),
-    read as batches need them."""
+    """The `sources.Features` of the records of `load`, or of a selection of them; rows are read
+    when a batch needs them. Raises InputError for other records."""
     places = [str(path).rpartition("#") for path in records.image_paths]
     files = {place[0] for place in places}
     if len(files) != 1 or not all(place[2].isdigit() for place in places):

@@ -21,8 +21,11 @@ _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Which part of a picture a training step sees, by one of two ranges of shares, (smallest,
-    largest), as VSE++'s data.py, PCME's _transforms.py and PCME++'s datasets.py; no paper says."""
+    """Random crop. The area, or the side, is drawn from (smallest, largest).
+
+    The papers print no values. Ours are those of the released codes: VSE++'s data.py, PCME's
+    _transforms.py and PCME++'s datasets.py.
+    """
 
     # Of the area, as torchvision's `RandomResizedCrop`: width / height is between 3/4 and 4/3; of
     # ten draws the first that fits is taken, else the middle. VSE++ and PCME take (0.08, 1.0).

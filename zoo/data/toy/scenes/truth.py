@@ -153,7 +153,7 @@ def describe_scene(rng, birds):
 
 
 class SceneTruth(NamedTuple):
-    """What was drawn in one scene, and what its captions, in their order, say."""
+    """What was drawn in one scene, and what each of its captions states, in their order."""
 
     birds: tuple[Bird, ...]
     statements: tuple[Statement, ...]
