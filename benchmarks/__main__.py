@@ -51,8 +51,8 @@ def main(arguments=None):
             continue
         result = module.main()
         reports = result if isinstance(result, list) else [result]
-        for one in reports:
-            one.print(console)
+        for row in reports:
+            row.print(console)
         if options.out:
             console.print(f"wrote {report.save(reports, name, options.out)}", markup=False)
     return 0

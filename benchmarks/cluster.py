@@ -52,12 +52,14 @@ def equality(folder, count=PICTURES):
     plain = run_command([photos, folder / "plain", "--model", BIG])
     yield {"run": "plain", **plain.row()}
     with cluster(2) as nodes:
-        found = run_command([photos, folder / "parts", "--model", BIG, "--cluster", nodes.address])
+        run_result = run_command(
+            [photos, folder / "parts", "--model", BIG, "--cluster", nodes.address]
+        )
     yield {
         "run": "two nodes",
-        **found.row(),
+        **run_result.row(),
         "largest_difference": largest_difference(folder / "plain", folder / "parts"),
-        "nodes": found.nodes(),
+        "nodes": run_result.nodes(),
     }
 
 
@@ -81,9 +83,9 @@ def growth(folder, sizes=CAPTIONS):
                 lines.write_text("".join(f"a photo of {n} dogs on grass\n" for n in range(count)))
                 out = folder / f"parts-{nodes}-{count}"
                 command = [lines, out, "--captions", "--model", BIG, "--cluster", running.address]
-                found = run_command(command, watch=running.mark)
+                run_result = run_command(command, watch=running.mark)
                 assert len(Collection(out)) == count
-                yield {"nodes": nodes, "captions": count, **found.row()}
+                yield {"nodes": nodes, "captions": count, **run_result.row()}
 
 
 def dead_nodes(folder, times=TIMES, count=PICTURES):
@@ -110,12 +112,12 @@ def dead_drivers(folder, times=TIMES, count=PICTURES):
             done = wait_for_parts(out, draw.randrange(1, 10), job)
             job.send_signal(signal.SIGKILL)
             job.wait()
-            kept = len(list(out.glob("part-*.parquet")))
+            num_parts = len(list(out.glob("part-*.parquet")))
             finish(start_command(small_job(source, out, nodes.address)))
             yield {
                 "time": number,
                 "killed_after_parts": done,
-                "kept": kept,
+                "kept": num_parts,
                 **truth(out, count),
             }
 
@@ -163,19 +165,20 @@ def truth(out, count):
         "empty.jpg": "an empty file",
         "missing.jpg": "No such file or directory",
     }
-    left = {"cannot be read": 3}
+    left_out = {"cannot be read": 3}
     return {
         "lost": len(expected - set(names)),
         "twice": sum(times > 1 for times in names.values()),
         "foreign": len(set(names) - expected),
         "reasons_right": dict(parts.rejected()) == reasons,
-        "count_right": parts.manifest["count"] == {"seen": count + 3, "taken": count, "left": left},
+        "count_right": parts.manifest["count"]
+        == {"seen": count + 3, "taken": count, "left": left_out},
     }
 
 
-def largest_difference(one, other):
+def largest_difference(table, other):
     """Between the vectors of two folders of parts, by name; NaN if the names differ."""
-    first, second = (Collection(folder).whole() for folder in (one, other))
+    first, second = (Collection(folder).whole() for folder in (table, other))
     if first.names != second.names:
         return float("nan")
     pairs = [(first.arrays[key], second.arrays[key]) for key in first.arrays]
@@ -246,7 +249,7 @@ def run_command(arguments, watch=None):
 
 def sample(marks):
     """`{process: (CPU-seconds, resident bytes, name)}` of the processes with one of the marks."""
-    found = {}
+    measured = {}
     wanted = [f"{_MARK}={mark}".encode() for mark in marks]
     for process in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -257,8 +260,8 @@ def sample(marks):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             memory = int((folder / "statm").read_text().split()[1]) * _PAGE
             name = (folder / "cmdline").read_bytes().decode(errors="replace")
-            found[int(process)] = (int(fields[11]) + int(fields[12])) / _TICKS, memory, name
-    return found
+            measured[int(process)] = (int(fields[11]) + int(fields[12])) / _TICKS, memory, name
+    return measured
 
 
 def wait_for_parts(out, count, job):

@@ -175,7 +175,7 @@ def _at_once(service, address):
 
     start = time.perf_counter()
     with ThreadPoolExecutor(USERS) as pool:
-        seconds = [one for visits in pool.map(visit, range(USERS)) for one in visits]
+        seconds = [elapsed for visits in pool.map(visit, range(USERS)) for elapsed in visits]
     rate = len(seconds) / (time.perf_counter() - start)
     report.add(questions=len(seconds), errors=len(errors), **_percentiles(seconds), per_second=rate)
     report.notes += [str(error) for error in errors[:3]]
@@ -224,12 +224,12 @@ def _map(address):
         page.goto(f"{address}/?page=map")
         sheets = -(-IMAGES // 256)
         page.wait_for_function(f"window.haloMap?.tiles.length === {sheets}")
-        found = page.evaluate(_MOVES, SECONDS)
+        measured = page.evaluate(_MOVES, SECONDS)
         browser.close()
     report.add(
-        frames_per_second=found["frames"],
-        p95_ms_between_frames=found["slowest"],
-        median_ms_to_paint=found["painting"],
+        frames_per_second=measured["frames"],
+        p95_ms_between_frames=measured["slowest"],
+        median_ms_to_paint=measured["painting"],
     )
     report.notes.append(f"target: {FRAMES} frames a second")
     return report

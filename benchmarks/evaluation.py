@@ -218,15 +218,15 @@ def write_annotations(folder):
     """Files in ECCV Caption's layout and of its sizes, and COCO instances of 80 classes."""
     rng = np.random.default_rng(SEED)
     np.save(folder / "coco_test_ids.npy", CAPTION_IDS)
-    own = np.stack([OWN, CAPTION_IDS], axis=1)
+    own_pairs = np.stack([OWN, CAPTION_IDS], axis=1)
     more = np.stack([rng.integers(IMAGES, size=10585), rng.integers(CAPTIONS, size=10585)], axis=1)
     asked = rng.permutation(IMAGES)[:1261]
     by_image = np.stack([np.repeat(asked, 18), rng.integers(CAPTIONS, size=1261 * 18)], axis=1)
     asked = rng.permutation(CAPTIONS)[:1332]
     by_caption = np.stack([rng.integers(IMAGES, size=1332 * 8), np.repeat(asked, 8)], axis=1)
     for name, forward, backward in (
-        ("original", own, own),
-        ("cxc", np.concatenate([own, more]), np.concatenate([own, more])),
+        ("original", own_pairs, own_pairs),
+        ("cxc", np.concatenate([own_pairs, more]), np.concatenate([own_pairs, more])),
         ("eccv", by_image, by_caption),
     ):
         for kind, pairs in (

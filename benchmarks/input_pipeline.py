@@ -127,9 +127,9 @@ def _all(dataset):
 
 
 def _add_rates(report, measured, images):
-    for name, one in measured.items():
+    for name, seconds in measured.items():
         report.add(
             what=name,
-            images_per_second=images / one.seconds,
-            images_per_cpu_second=images / one.cpu_seconds,
+            images_per_second=images / seconds.seconds,
+            images_per_cpu_second=images / seconds.cpu_seconds,
         )

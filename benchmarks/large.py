@@ -106,19 +106,19 @@ def ask(folder, items, dim):
     cpu = time.process_time()
     index = LanceIndex.load(folder / "index")
     index.search(_some(asked, 0, 1), K)
-    found = {"open_cpu_s": time.process_time() - cpu, "open_MiB": 1024 * _peak()}
+    costs = {"open_cpu_s": time.process_time() - cpu, "open_MiB": 1024 * _peak()}
     cpu, ids = time.process_time(), []
     for start in range(0, QUESTIONS, 100):
         ids.append(index.search(_some(asked, start, start + 100), K)[1])
-    found["batch_ms"] = 1000 * (time.process_time() - cpu) / QUESTIONS
+    costs["batch_ms"] = 1000 * (time.process_time() - cpu) / QUESTIONS
     cpu = time.process_time()
     for start in range(50):
         index.search(_some(asked, start, start + 1), K)
-    found["single_ms"] = 1000 * (time.process_time() - cpu) / 50
-    found["ask_GiB"] = _peak()
+    costs["single_ms"] = 1000 * (time.process_time() - cpu) / 50
+    costs["ask_GiB"] = _peak()
     truth = _truth(asked, items, dim)
-    found["recall"] = np.mean([np.isin(*r).mean() for r in zip(truth, np.vstack(ids), strict=True)])
-    return found
+    costs["recall"] = np.mean([np.isin(*r).mean() for r in zip(truth, np.vstack(ids), strict=True)])
+    return costs
 
 
 def add(folder, items, dim):

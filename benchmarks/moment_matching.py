@@ -57,8 +57,8 @@ def _trained(dim, classes=16, per_class=4, steps=400):
     keras.utils.set_random_seed(SEED)
     label = np.repeat(np.arange(classes), per_class)
     vague = np.arange(len(label)) % 2 == 1
-    own, pair = label[:, None] == label, label[:, None] // 2 == label // 2
-    matches = np.float32(np.where(vague[None], pair, own))
+    is_match, pair = label[:, None] == label, label[:, None] // 2 == label // 2
+    matches = np.float32(np.where(vague[None], pair, is_match))
     tables = [
         keras.Variable(rng.normal(size=(len(label), dim)) / np.sqrt(dim) - bias, dtype="float32")
         for _ in range(2)

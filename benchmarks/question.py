@@ -59,13 +59,13 @@ def main():
         folder = Path(home) / "index"
         search(["build", str(photos), str(folder), "--model", MODEL, "--include-training"])
         ways = {"the tower beside the index": [], "TensorFlow": ["--model", MODEL]}
-        found = {name: costs(folder, flags) for name, flags in ways.items()}
-        for name, (cpu, megabytes, wall) in found.items():
+        costs_of_way = {name: costs(folder, flags) for name, flags in ways.items()}
+        for name, (cpu, megabytes, wall) in costs_of_way.items():
             report.add(of=f"`halo search query`, {name}", seconds=cpu, megabytes=megabytes)
             report.add(of=f"the same, wall clock, {name}", seconds=wall)
-        own, other = found.values()
+        first, other = costs_of_way.values()
         report.notes.append(
-            f"ratio of CPU {other[0] / own[0]:.1f}, of memory {other[1] / own[1]:.1f}"
+            f"ratio of CPU {other[0] / first[0]:.1f}, of memory {other[1] / first[1]:.1f}"
         )
         file, start = Path(home) / "tower", time.perf_counter()
         with served(str(folder), SERVER.format(file=str(file))) as (address, process):
@@ -73,17 +73,17 @@ def main():
             report.add(
                 of="`serve`, first answer after its start", seconds=time.perf_counter() - start
             )
-            each, kept = (of_answer(address, process.pid, keeps) for keeps in (False, True))
+            each, keep_alive = (of_answer(address, process.pid, keeps) for keeps in (False, True))
             process.send_signal(signal.SIGTERM)
             process.wait(60)
         tower = float(file.read_text())
         report.add(of="`serve`, CPU of an answer at batch 1", seconds=each[0])
         report.add(of="the same, wall clock", seconds=each[1])
-        report.add(of="over one connection that is kept", seconds=kept[0])
-        report.add(of="the same, wall clock, kept", seconds=kept[1])
+        report.add(of="over one connection that is kept", seconds=keep_alive[0])
+        report.add(of="the same, wall clock, kept", seconds=keep_alive[1])
         report.add(of="of these the tower", seconds=tower)
         report.add(of="beyond the tower", seconds=each[0] - tower)
-        report.add(of="beyond the tower, kept", seconds=kept[0] - tower)
+        report.add(of="beyond the tower, kept", seconds=keep_alive[0] - tower)
     return report
 
 
@@ -131,5 +131,5 @@ def environment():
 def high_water(number):
     """The most memory that a process has had, in KiB."""
     with open(f"/proc/{number}/status", encoding="ascii") as file:
-        found = [line.split()[1] for line in file if line.startswith("VmHWM")]
-    return int(found[0]) if found else 0
+        values = [line.split()[1] for line in file if line.startswith("VmHWM")]
+    return int(values[0]) if values else 0

@@ -82,7 +82,9 @@ def corrected_hubs():
     builds = {name: functools.partial(build, name, hubs) for name, hubs in ways.items()}
     with one_thread():
         built = compare(builds, repeats=1, warmup=0)
-        searches = {name: functools.partial(one.search, part, K) for name, one in indexes.items()}
+        searches = {
+            name: functools.partial(index.search, part, K) for name, index in indexes.items()
+        }
         asked = compare(searches, repeats=3)
     seconds = [times[name].cpu_seconds for times in (built, asked) for name in indexes]
     report.add(
@@ -112,8 +114,8 @@ def sets():
     truth = np.argsort(-scores, axis=1)[:, :K]
     index = Index.build(gallery, similarity)
     for candidates in (10, 50, 200):
-        found = index.search(queries, K, candidates=candidates)[1]
-        report.add(candidates_an_element=candidates, recall=recall_of(found, truth))
+        ids = index.search(queries, K, candidates=candidates)[1]
+        report.add(candidates_an_element=candidates, recall=recall_of(ids, truth))
     return report
 
 
@@ -137,9 +139,11 @@ def adding():
     return report
 
 
-def recall_of(found, truth):
+def recall_of(ids, truth):
     """Mean share of each row of `truth` that is in the same row of `found`."""
-    return np.mean([np.isin(true, own).mean() for true, own in zip(truth, found, strict=True)])
+    return np.mean(
+        [np.isin(true, answered).mean() for true, answered in zip(truth, ids, strict=True)]
+    )
 
 
 @contextlib.contextmanager

@@ -67,8 +67,8 @@ def under_load(address, server, answered=None):
         np.random.default_rng(SEED)
         .permutation(
             [
-                f"{one} {place}, number {n}"
-                for one in SUBJECTS
+                f"{subject} {place}, number {n}"
+                for subject in SUBJECTS
                 for place in PLACES
                 for n in range(28)
             ]
@@ -100,15 +100,15 @@ def cpu_seconds(pid):
 
 def visit(address, questions, answered):
     """Seconds of each answer; NaN of one that failed."""
-    found = []
+    latencies = []
     for question in questions:
         start = time.perf_counter()
         try:
             right = answered(address, question)
         except OSError:
             right = False
-        found.append(time.perf_counter() - start if right else np.nan)
-    return np.array(found)
+        latencies.append(time.perf_counter() - start if right else np.nan)
+    return np.array(latencies)
 
 
 def answers(address, question):

@@ -119,7 +119,9 @@ def _predicted(model, side, raw):
     @tf.function(autograph=False)
     def pixels(contents):
         spec = tf.TensorSpec((SIZE, SIZE, 3), tf.uint8)
-        return tf.map_fn(lambda one: images.prepare(one, SIZE), contents, fn_output_signature=spec)
+        return tf.map_fn(
+            lambda content: images.prepare(content, SIZE), contents, fn_output_signature=spec
+        )
 
     return lambda: model.image_encoder.predict(pixels(request), verbose=0)["mean"]
 

@@ -43,7 +43,7 @@ def picture(path, read=np.asarray):
     """What `read` makes of the pixels of an uploaded picture; one at a time, as in `serve`.
 
     Raises:
-        RefusedError: if it is no picture, damaged, or too large in bytes or pixels.
+        RefusedError: if the upload is not a picture, is damaged, or is too large.
     """
     if path is None:
         raise RefusedError("Choose an image first.")

@@ -56,9 +56,10 @@ def examples(service, seed=0):
         seed: of the captions that are drawn.
 
     Returns:
-        Of a gallery with captions the one that is answered most surely, rightly where that is
-        known, and the least sure one; of photos alone, of everyday questions, one that is surely
-        there, one that several photos fit, one that is unsure, and one that is not there.
+        If the gallery has captions: the caption with the most confident answer (a right one, where
+        that is known), and the one with the least confident answer. If it has photos alone, four
+        everyday questions: one with a likely answer, one that several photos fit, one with an
+        unsure answer, and one that nothing matches.
     """
     gallery = service.gallery
     if not gallery.image_names:

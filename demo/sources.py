@@ -106,7 +106,7 @@ def _packaged():
 
 
 def _checksum(model):
-    """The hash of all weights, by which stored vectors of the packaged photos are known."""
+    """The hash of all weights; stored vectors of packaged photos name that of their model."""
     return model.opened.weights_sha256 if model.onnx is None else model.onnx.checksum
 
 

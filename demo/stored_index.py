@@ -125,8 +125,9 @@ class _Stored(Mapping):
 
 
 def _unchanged(paths, parts, ids):
-    """The paths of files that are as they were indexed, which nobody else can name by chance: an
-    index of a stranger shows no other file of this machine. `_NOWHERE` stands for others."""
+    """The paths of files that are unchanged since they were indexed, and `_NOWHERE` for others.
+    Nobody can guess the stamp of a file, so an index from somebody else shows no file of this
+    machine."""
     if parts is None:
         return [_NOWHERE] * len(paths)
     files = (f"{parts.folder}/{part['file']}" for part in parts.parts)

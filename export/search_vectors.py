@@ -5,15 +5,16 @@ import tensorflow as tf
 
 
 def search_vectors(embedding, space):
-    """The coordinates that FAISS or any other L2 or inner-product search takes.
+    """The vectors that FAISS, or any other search by L2 distance or inner product, indexes.
 
     Args:
         embedding: a dict of tensors, see `zoo.embeddings`.
         space: a name of `halo_search.index.SPACES`, where the proofs are.
 
     Returns:
-        A dict: `gallery` and `query`, float32 `(batch, dim')`, of sets `(batch, num_elements,
-        dim)`; `offset` `(batch,)`, to add to the squared L2 distances of a query, for `"csd"`.
+        A dict with `gallery` and `query`, float32 `(batch, dim')`, or `(batch, num_elements, dim)`
+        for sets; for `"csd"` also with `offset`, `(batch,)`: add it to the squared L2 distances of
+        a query.
     """
     if space == "elements":
         both = tf.math.l2_normalize(embedding["elements"], axis=-1, epsilon=1e-24)

@@ -8,9 +8,8 @@
     python recipes/birds.py                                      # Toy Birds, to try it out
 
 All systems meet on one split, one file of features, the same batches and the same number of steps,
-so that a difference between two runs is one of the systems. The
-features are of several views of each picture (whole, mirrored, random parts), made once. The same
-command resumes a run that was stopped.
+so that a difference between two runs is one of the systems. The features are of several views of
+each picture (whole, mirrored, random parts), made once. Rerun the command to resume a stopped run.
 """
 
 import resource
@@ -110,7 +109,23 @@ class Settings(training.RetrievalSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    run = training.start(settings, data(settings))
+    return train_and_evaluate(settings, describe_data(settings))
+
+
+def describe_data(settings):
+    """The description of CUB, or of Toy Birds without `--data-dir`, for `zoo.data.open`."""
+    return settings.describe_data(
+        "cub",
+        "toy_birds",
+        captions=settings.captions,
+        validation=settings.validation,
+        **settings.picture_options(),
+    )
+
+
+def train_and_evaluate(settings, data_description):
+    """Trains the system's heads over stored features, and evaluates once on the test split."""
+    run = training.start(settings, data_description)
     if run.finished:
         return training.show(run)
     with run.replicas():
@@ -121,22 +136,12 @@ def main(argv=None):
     )
 
 
-def data(settings):
-    return settings.data(
-        "cub",
-        "toy_birds",
-        captions=settings.captions,
-        validation=settings.validation,
-        **settings.pictures(),
-    )
-
-
-def build(settings, train):
-    """The system, whole: backbone and heads."""
+def build(settings, train_split):
+    """The untrained system: frozen backbone and heads."""
     if settings.points is not None:
-        return pfe(settings)
+        return build_pfe(settings)
     tokenizer = captions.word_tokenizer(
-        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+        train_split.records.captions, max_words=settings.max_words, min_count=settings.min_count
     )
     backbone = encoders.convolutional(
         settings.backbone, settings.image_size, settings.image_weights, trainable=False
@@ -153,52 +158,24 @@ def build(settings, train):
     return birds_systems.BUILDERS[settings.system](settings, towers, word_vectors)
 
 
-def pfe(settings):
-    """Variances over the frozen points of a finished run; InputError if it has other data."""
-    points = RunFolder.existing(settings.points)
-    found, own = (
-        {name: value for name, value in run.data.items() if name != "semantics"}
-        for run in (points, RunFolder.existing(settings.out))
-    )
-    if found != own:
+def build_pfe(settings):
+    """Untrained variances over the frozen points of a finished run. Raises InputError if that run
+    has other data, so that a test class cannot have been trained on."""
+    points_run = RunFolder.existing(settings.points)
+    this_run = RunFolder.existing(settings.out)
+    points_data, expected_data = without_semantics(points_run), without_semantics(this_run)
+    if points_data != expected_data:
         raise InputError(
-            f"--points {points.path}: must be of the same data, or what it has learnt is tested; "
-            f"expected {own}, found {found}"
+            f"--points {points_run.path}: must be of the same data, or what it has learnt is "
+            f"tested; expected {expected_data}, found {points_data}"
         )
-    return models.pfe(presets.from_preset(points.path), scale=settings.scale, shift=settings.shift)
+    points = presets.from_preset(points_run.path)
+    return models.pfe(points, scale=settings.scale, shift=settings.shift)
 
 
-def stored_features(settings, run):
-    """The three splits as features: of all views of the training pictures, whole ones else.
-
-    One file holds the features of all pictures, whatever is held out.
-    """
-    paths = np.unique(np.concatenate([split.records.image_paths for split in _everything(run)]))
-    count = len(paths)
-    pictures = Records("pictures", paths, [], [], np.zeros(count), np.arange(count))
-    shown = (settings.image_size, settings.resize, settings.crop_fraction)
-    source = Views(Pictures(pictures, *shown, cache=False), pictures, settings.views)
-    backbone = run.model.image_encoder.get_layer("backbone")
-    array = cached(cache_folder("features"), backbone, pictures, source)
-    place = {path: row for row, path in enumerate(paths)}
-
-    def of(split, views=1):
-        rows = np.array([place[path] for path in split.records.image_paths])
-        rows = np.concatenate([rows + view * count for view in range(views)])
-        records = joined([split.records] * views)
-        if split.records.semantics is not None:
-            records = replace(records, semantics=split.records.semantics.repeated(views))
-        return replace(split, records=records, source=Features(array, rows))
-
-    return of(run.train, settings.views), of(run.validation), of(run.test)
-
-
-def _everything(run):
-    """All classes: the run's splits if none is held out, else opened anew."""
-    data = {name: value for name, value in run.folder.data.items() if name != "validation"}
-    if (data := {**data, "held_out": "test"}) == run.folder.data:
-        return run.train, run.validation, run.test
-    return [datasets.open(data, split) for split in datasets.SPLITS]
+def without_semantics(run_folder):
+    """The description of a run's data, without semantics, which say nothing of the splits."""
+    return {name: value for name, value in run_folder.data.items() if name != "semantics"}
 
 
 def train_phases(settings, run):
@@ -206,31 +183,73 @@ def train_phases(settings, run):
     run.read_features(*stored_features(settings, run))
     phase = training.Phase(
         "training",
-        settings.epochs,
+        epochs=settings.epochs,
         rate=training.cosine_decay(settings.learning_rate, warm_up_epochs=None),
         model=run.reader(),
     )
+    augmentation = Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping)
 
-    def stream(train, seed):
+    def training_batches(train_split, seed):
         return settings.stream(
             batches.class_pairs,
-            train,
+            train_split,
             run.model.tokenizer,
             seed,
-            Augmentation(cutout=settings.cutout, word_dropping=settings.word_dropping),
+            augmentation,
             pairs_per_class=settings.pairs_per_class,
         )
 
-    def adamp(model, rate):
+    def optimizer(model, learning_rate):
         return training.AdamP(
-            rate, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
+            learning_rate, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
         )
 
-    training.fit(run, [phase], stream, adamp, settings.seed)
+    training.run_phases(
+        run, [phase], batches=training_batches, optimizer=optimizer, seed=settings.seed
+    )
+
+
+def stored_features(settings, run):
+    """The three splits as features: of all views of the training pictures, of one view else.
+
+    One file holds the features of all pictures, whatever is held out: view v of picture p, of P in
+    all, is row v · P + p.
+    """
+    paths = np.unique(np.concatenate([split.records.image_paths for split in all_splits(run)]))
+    num_pictures = len(paths)
+    pictures = Records("pictures", paths, [], [], np.zeros(num_pictures), np.arange(num_pictures))
+    resizing = (settings.image_size, settings.resize, settings.crop_fraction)
+    source = Views(Pictures(pictures, *resizing, cache=False), pictures, settings.views)
+    backbone = run.model.image_encoder.get_layer("backbone")
+    features = cached(cache_folder("features"), backbone, pictures, source)
+    row_of_path = {path: row for row, path in enumerate(paths)}
+
+    def with_features(split, views=1):
+        first_view = np.array([row_of_path[path] for path in split.records.image_paths])
+        rows = np.concatenate([first_view + view * num_pictures for view in range(views)])
+        records = joined([split.records] * views)
+        if split.records.semantics is not None:
+            records = replace(records, semantics=split.records.semantics.repeated(views))
+        return replace(split, records=records, source=Features(features, rows))
+
+    return (
+        with_features(run.train, settings.views),
+        with_features(run.validation),
+        with_features(run.test),
+    )
+
+
+def all_splits(run):
+    """Splits of all classes: the run's if none is held out for validation, else opened again."""
+    description = {name: value for name, value in run.folder.data.items() if name != "validation"}
+    description["held_out"] = "test"
+    if description == run.folder.data:
+        return run.train, run.validation, run.test
+    return [datasets.open(description, split) for split in datasets.SPLITS]
 
 
 def measure_cost(run, model):
-    """The processor time of this process, and the most memory that it has held, in MiB."""
+    """Processor time of this process in seconds, and its peak memory in MiB."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "cpu_seconds": used.ru_utime + used.ru_stime,

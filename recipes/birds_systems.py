@@ -1,4 +1,8 @@
-"""The systems of `birds.py`, each made of its settings and the same towers."""
+"""The systems of `birds.py`, each built from the settings and the same towers.
+
+Each builder is a function `(settings, towers, word_vectors) -> DualEncoder`, where `towers` are
+arguments that all have: `image_backbone`, `tokenizer`, `dim` and `word_dim`.
+"""
 
 from dataclasses import replace
 

@@ -7,7 +7,7 @@
 
 Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
 Cross-Modal Retrieval", NeurIPS 2022. `--data-dir` holds Karpathy's `dataset_coco.json` and the
-images. The same command resumes a run that was stopped.
+images. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,15 @@ class Settings(daa_training.DAASettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    return daa_training.train_and_evaluate(
+        settings, describe_data(settings), batches.image_caption_pairs
+    )
+
+
+def describe_data(settings):
+    """The description of COCO, or of Toy Scenes in its layout, for `zoo.data.open`."""
     layout = {} if settings.data_dir else {"layout": "coco"}
-    data = settings.data("coco", "toy_scenes", **settings.pictures(), **layout)
-    return daa_training.train(settings, data, batches.image_caption_pairs)
+    return settings.describe_data("coco", "toy_scenes", **settings.picture_options(), **layout)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@
 
 Li et al., "A Differentiable Semantic Metric Approximation in Probabilistic Embedding for
 Cross-Modal Retrieval", NeurIPS 2022. An image's positives are the captions of its class. Split and
-batches are PCME's, one caption with its image from each class. The same command resumes a run that
-was stopped.
+batches are PCME's, one caption with its image from each class. Rerun the command to resume a
+stopped run.
 """
 
 from dataclasses import dataclass
@@ -50,8 +50,14 @@ class Settings(daa_training.DAASettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data("cub", "toy_birds", captions=settings.captions, **settings.pictures())
-    return daa_training.train(settings, data, batches.class_pairs)
+    return daa_training.train_and_evaluate(settings, describe_data(settings), batches.class_pairs)
+
+
+def describe_data(settings):
+    """The description of CUB, or of Toy Birds without `--data-dir`, for `zoo.data.open`."""
+    return settings.describe_data(
+        "cub", "toy_birds", captions=settings.captions, **settings.picture_options()
+    )
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ Cross-Modal Retrieval", NeurIPS 2022, on Diao et al., "Similarity Reasoning and 
 Image-Text Matching", AAAI 2021, whose SGRAF is the mean of an SGR and a SAF that were trained
 apart. `--data-dir` holds SCAN's files of precomputed regions. For COCO the paper has `--epochs 40
 --drop-epoch 30` (DAA, section 5.2). Its code adds the two directions of DAA's term, of which ours
-is the mean: its weights of 10 for Flickr30K and 25 for COCO are 20 and 50 here. The same command
-resumes a run that was stopped.
+is the mean: its weights of 10 for Flickr30K and 25 for COCO are 20 and 50 here. Rerun the command
+to resume a stopped run.
 """
 
 from dataclasses import dataclass
@@ -96,10 +96,21 @@ class Settings(training.RetrievalSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
+    return train_and_evaluate(settings, describe_data(settings))
+
+
+def describe_data(settings):
+    """The description of regions, or of those of Toy Scenes, for `zoo.data.open`."""
+    layout = {} if settings.data_dir else {"layout": "regions"}
+    return settings.describe_data("regions", "toy_scenes", **layout)
+
+
+def train_and_evaluate(settings, data_description):
+    """Trains and evaluates once on the test split; or with `--ensemble` averages finished runs."""
     if settings.ensemble:
-        folder = RunFolder.open(settings.out, settings, data=data(settings))
+        folder = RunFolder.open(settings.out, settings, data=data_description)
         return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    run = training.start(settings, data(settings))
+    run = training.start(settings, data_description)
     if run.finished:
         return training.show(run)
     with run.replicas():
@@ -108,18 +119,14 @@ def main(argv=None):
     return training.finish(run, **settings.evaluation(), report=plots.draw_run)
 
 
-def data(settings):
-    layout = {} if settings.data_dir else {"layout": "regions"}
-    return settings.data("regions", "toy_scenes", **layout)
-
-
-def build(settings, train):
-    words = captions.word_tokenizer(
-        train.records.captions, max_words=settings.max_words, min_count=settings.min_count
+def build(settings, train_split):
+    """The untrained SAF or SGR."""
+    tokenizer = captions.word_tokenizer(
+        train_split.records.captions, max_words=settings.max_words, min_count=settings.min_count
     )
     return models.sgraf(
-        train.source.shape,
-        words,
+        train_split.source.shape,
+        tokenizer,
         dim=settings.dim,
         similarity_dim=settings.similarity_dim,
         module=settings.module,
@@ -134,27 +141,35 @@ def build(settings, train):
 
 def train_phases(settings, run):
     """All negatives for the warm-up, then those of `--mining`; the rate falls once."""
-    easy, rate = settings.warm_up_epochs, settings.learning_rate
-    phases = [
-        training.Phase(
-            "warm_up", easy, rate=rate, loss=losses.TripletRanking(settings.margin, "sum")
-        ),
-        training.Phase(
-            "training",
-            settings.epochs - easy,
-            rate=training.drop_after(rate, settings.drop_epoch - easy),
-            loss=losses.TripletRanking(settings.margin, settings.mining),
-        ),
-    ]
+    rate = settings.learning_rate
+    warm_up = training.Phase(
+        "warm_up",
+        epochs=settings.warm_up_epochs,
+        rate=rate,
+        loss=losses.TripletRanking(settings.margin, "sum"),
+    )
+    main_phase = training.Phase(
+        "training",
+        epochs=settings.epochs - settings.warm_up_epochs,
+        rate=training.drop_after(rate, settings.drop_epoch - settings.warm_up_epochs),
+        loss=losses.TripletRanking(settings.margin, settings.mining),
+    )
 
-    def stream(train, seed):
-        words = run.model.tokenizer
-        return settings.stream(batches.image_caption_pairs, train, words, seed, Augmentation())
+    def training_batches(train_split, seed):
+        return settings.stream(
+            batches.image_caption_pairs, train_split, run.model.tokenizer, seed, Augmentation()
+        )
 
-    def adam(model, rate):
-        return keras.optimizers.Adam(rate, global_clipnorm=settings.clip_norm)
+    def optimizer(model, learning_rate):
+        return keras.optimizers.Adam(learning_rate, global_clipnorm=settings.clip_norm)
 
-    training.fit(run, phases, stream, adam, settings.seed)
+    training.run_phases(
+        run,
+        [warm_up, main_phase],
+        batches=training_batches,
+        optimizer=optimizer,
+        seed=settings.seed,
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 
 Kim et al., "Improving Cross-Modal Retrieval with Set of Diverse Embeddings", CVPR 2023.
 `--data-dir` holds Karpathy's `dataset_coco.json` and the images, or SCAN's files for
-`--features regions`. The same command resumes a run that was stopped. Besides the usual results,
+`--features regions`. Rerun the command to resume a stopped run. Besides the usual results,
 metrics.json has what the sets are like: circular variance, retrieval by one element alone, and how
 far the elements specialise.
 
@@ -33,25 +33,25 @@ SMALL_BERT = {"num_layers": 2, "num_heads": 4, "hidden_dim": 64}
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return train(settings, data(settings, "coco"))
+    return train_and_evaluate(settings, describe_data(settings, "coco"))
 
 
-def data(settings, loader):
-    """Regions, or pictures by a loader of `zoo.data.LOADERS`."""
+def describe_data(settings, loader):
+    """The description of regions, or of pictures by a loader of `zoo.data.LOADERS`; on toy data, of
+    Toy Scenes in the loader's layout."""
+    picture_options = settings.picture_options()
     if settings.features == "regions":
-        loader, options = "regions", {}
-    else:
-        options = settings.pictures()
+        loader, picture_options = "regions", {}
     layout = {} if settings.data_dir else {"layout": loader}
-    return settings.data(loader, "toy_scenes", **options, **layout)
+    return settings.describe_data(loader, "toy_scenes", **picture_options, **layout)
 
 
-def train(settings, data):
-    """Builds, fits and evaluates; or averages finished runs."""
+def train_and_evaluate(settings, data_description):
+    """Trains and evaluates once on the test split; or with `--ensemble` averages finished runs."""
     if settings.ensemble:
-        folder = RunFolder.open(settings.out, settings, data=data)
+        folder = RunFolder.open(settings.out, settings, data=data_description)
         return training.finish_ensemble(folder, settings.ensemble, **settings.benchmark())
-    run = training.start(settings, data)
+    run = training.start(settings, data_description)
     if run.finished:
         return training.show(run)
     with run.replicas():
@@ -62,21 +62,22 @@ def train(settings, data):
     )
 
 
-def build(settings, train):
-    tokenizer, caption_backbone = captions_of(settings, train.records)
+def build(settings, train_split):
+    """The untrained model: DivE, or PVSE on the same towers."""
+    tokenizer, caption_backbone = tokenizer_and_bert(settings, train_split.records)
     word_vectors, word_dim = captions.word_vectors(
         settings.glove, tokenizer, settings.word_dim, settings.seed
     )
-    common = {
-        "image_backbone": image_backbone(settings, train.source),
+    towers = {
+        "image_backbone": image_backbone(settings, train_split.source),
         "caption_backbone": caption_backbone,
         "tokenizer": tokenizer,
         "dim": settings.dim,
-        "similarity": settings.own_similarity,
+        "similarity": settings.set_similarity,
         "alpha": settings.alpha,
         "margin": settings.margin,
         "discrepancy_weight": settings.discrepancy_weight,
-        "diversity_weight": settings.own_diversity,
+        "diversity_weight": settings.set_diversity_weight,
         "word_dim": word_dim,
         "word_vectors": word_vectors,
         "dropout": settings.dropout,
@@ -84,25 +85,27 @@ def build(settings, train):
         "seed": settings.seed,
     }
     if settings.method == "pvse":
-        return models.pvse(num_embeddings=settings.num_slots, **common)
+        return models.pvse(num_embeddings=settings.num_slots, **towers)
     return models.dive(
         num_slots=settings.num_slots,
         num_iterations=settings.num_iterations,
         normalize_over=settings.normalize_over,
         num_heads=settings.num_heads,
         head_dim=settings.head_dim,
-        **common,
+        **towers,
     )
 
 
 def image_backbone(settings, source):
+    """The network over pictures, or the shape of precomputed regions, (regions, channels)."""
     if settings.features == "regions":
         return source.shape
     return encoders.convolutional(settings.network, source.shape[0], settings.image_weights)
 
 
-def captions_of(settings, records):
-    """The tokenizer, and BERT for `resnext_bert`; without data a small one over whole words."""
+def tokenizer_and_bert(settings, records):
+    """The tokenizer, and for `resnext_bert` BERT; on toy data a small BERT over words. Raises
+    InputError if a flag of BERT is missing."""
     if settings.features != "resnext_bert":
         return captions.word_tokenizer(records.captions, max_words=settings.max_words), None
     if settings.data_dir is None:
@@ -121,48 +124,76 @@ def train_phases(settings, run):
     The network over pictures is frozen for the first epochs, at a constant rate as in PVSE's way to
     train; then the rate falls: as a cosine, or to a tenth after `--drop-epoch`.
     """
-    model, constant = run.model, settings.learning_rate
-    easy, frozen = settings.warm_up_epochs, settings.frozen_epochs
-    before = max(easy, frozen)
-    falling = training.cosine_decay(constant)
-    if settings.drop_epoch is not None:
-        falling = training.drop_after(constant, max(settings.drop_epoch - before, 0))
-    network = [model.image_encoder.get_layer("backbone")] if frozen else []
 
-    def hinges(mining):
-        return losses.TripletRanking(settings.margin, mining, reduction="mean")
+    def training_batches(train_split, seed):
+        return batches_of(settings, train_split, run.model.tokenizer, seed)
 
-    mined = hinges(settings.mining)
-    phases = [
-        training.Phase("warm_up", easy, rate=constant, loss=hinges("sum"), frozen=network),
-        training.Phase("frozen", before - easy, rate=constant, loss=mined, frozen=network),
-        training.Phase("training", settings.epochs - before, rate=falling, loss=mined),
-    ]
-
-    def stream(train, seed):
-        crops = settings.crop_and_flip and settings.features != "regions"
-        return settings.stream(
-            batches.images_with_captions,
-            train,
-            model.tokenizer,
-            seed,
-            SizeAugmentation(
-                crop=settings.crop if crops else None,
-                flip=crops,
-                word_dropping=settings.word_dropping,
-            ),
-            captions_per_image=settings.captions_per_image,
-        )
-
-    def adamw(model, rate):
+    def optimizer(model, learning_rate):
         return training.LayerwiseAdamW(
-            rate,
+            learning_rate,
             weight_decay=settings.weight_decay,
             global_clipnorm=settings.clip_norm,
             rates=rates(settings, model),
         )
 
-    training.fit(run, phases, stream, adamw, settings.seed)
+    training.run_phases(
+        run,
+        phases_of(settings, run.model),
+        batches=training_batches,
+        optimizer=optimizer,
+        seed=settings.seed,
+    )
+
+
+def phases_of(settings, model):
+    """The three phases: all negatives, mined negatives over a frozen network, everything."""
+    constant_rate = settings.learning_rate
+    first_epochs = max(settings.warm_up_epochs, settings.frozen_epochs)
+    falling_rate = training.cosine_decay(constant_rate)
+    if settings.drop_epoch is not None:
+        epochs_before_drop = max(settings.drop_epoch - first_epochs, 0)
+        falling_rate = training.drop_after(constant_rate, epochs_before_drop)
+    frozen = [model.image_encoder.get_layer("backbone")] if settings.frozen_epochs else []
+    all_negatives = losses.TripletRanking(settings.margin, "sum", reduction="mean")
+    mined_negatives = losses.TripletRanking(settings.margin, settings.mining, reduction="mean")
+    return [
+        training.Phase(
+            "warm_up",
+            epochs=settings.warm_up_epochs,
+            rate=constant_rate,
+            loss=all_negatives,
+            frozen=frozen,
+        ),
+        training.Phase(
+            "frozen",
+            epochs=first_epochs - settings.warm_up_epochs,
+            rate=constant_rate,
+            loss=mined_negatives,
+            frozen=frozen,
+        ),
+        training.Phase(
+            "training",
+            epochs=settings.epochs - first_epochs,
+            rate=falling_rate,
+            loss=mined_negatives,
+        ),
+    ]
+
+
+def batches_of(settings, train_split, tokenizer, seed):
+    """The stream of batches: images with several of their captions, augmented."""
+    crops = settings.crop_and_flip and settings.features != "regions"
+    augmentation = SizeAugmentation(
+        crop=settings.crop if crops else None, flip=crops, word_dropping=settings.word_dropping
+    )
+    return settings.stream(
+        batches.images_with_captions,
+        train_split,
+        tokenizer,
+        seed,
+        augmentation,
+        captions_per_image=settings.captions_per_image,
+    )
 
 
 def rates(settings, model):
@@ -171,15 +202,16 @@ def rates(settings, model):
     `--set-rate` is of all of an image's layers but the network over pictures, so of the map of
     regions too, and of a caption's slots (`img_pie_lr_scale` and `txt_pie_lr_scale` of train.py).
     """
-    images, captions = model.image_encoder, model.caption_encoder
-    groups = [(images, settings.set_rate)]
-    groups.append((captions.get_layer("head").get_layer("caption_set"), settings.set_rate))
+    image_encoder, caption_encoder = model.image_encoder, model.caption_encoder
+    caption_slots = caption_encoder.get_layer("head").get_layer("caption_set")
+    # A later group replaces the factor of an earlier one.
+    groups = [(image_encoder, settings.set_rate), (caption_slots, settings.set_rate)]
     if settings.features != "regions":
-        groups.append((images.get_layer("backbone"), settings.image_rate))
+        groups.append((image_encoder.get_layer("backbone"), settings.image_rate))
     if settings.features == "resnext_bert":
-        groups.append((captions.get_layer("backbone"), settings.caption_rate))
-    of = {id(weight): rate for part, rate in groups for weight in part.trainable_variables}
-    return [of.get(id(weight), 1.0) for weight in model.trainable_variables]
+        groups.append((caption_encoder.get_layer("backbone"), settings.caption_rate))
+    factors = {id(weight): rate for part, rate in groups for weight in part.trainable_variables}
+    return [factors.get(id(weight), 1.0) for weight in model.trainable_variables]
 
 
 def measure_sets(run, model):

@@ -26,7 +26,7 @@ class Settings(dive_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return dive_coco.train(settings, dive_coco.data(settings, "flickr30k"))
+    return dive_coco.train_and_evaluate(settings, dive_coco.describe_data(settings, "flickr30k"))
 
 
 if __name__ == "__main__":

@@ -245,11 +245,13 @@ class Settings(training.RetrievalSettings):
         return self.backbone or NETWORKS.get(self.features)
 
     @property
-    def own_similarity(self):
+    def set_similarity(self):
+        """The name of the similarity of sets: as given, or that of `--method`."""
         return self.similarity or {"dive": "smooth_chamfer", "pvse": "maximum_pair"}[self.method]
 
     @property
-    def own_diversity(self):
-        weights = {"dive": 0.01, "pvse": 0.1}
-        given = self.diversity_weight
-        return weights[self.method] if given is None else given
+    def set_diversity_weight(self):
+        """The weight of the diversity loss: as given, or that of `--method`."""
+        if self.diversity_weight is not None:
+            return self.diversity_weight
+        return {"dive": 0.01, "pvse": 0.1}[self.method]

@@ -62,6 +62,8 @@ LAYERS = {
     "efficientnet_lite2": encoders.stage_layers(),
 }
 
+TABLE = {"image_column": "image", "caption_column": "caption", "separator": None}  # defaults
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(training.RetrievalSettings):
@@ -137,24 +139,33 @@ class Settings(training.RetrievalSettings):
 def main(argv=None):
     settings, points = cli.parse(Settings, argv, description=__doc__), None
     if settings.model is not None:
-        settings, points = over(settings)
-    return train(settings, data(settings), points=points)
+        settings, points = with_points_of_model(settings)
+    return train_and_evaluate(settings, describe_data(settings), points=points)
 
 
-def data(settings):
-    """What is read; defaults of the loader are left out."""
-    shown = settings.pictures()
+def describe_data(settings):
+    """The description of a folder of photos with captions, or of Toy Scenes, for `zoo.data.open`;
+    what is the loader's default is left out."""
+    picture_options = settings.picture_options()
     if settings.data_dir is None:
-        return settings.data("pairs", "toy_scenes", **shown)
-    table = {"image_column": "image", "caption_column": "caption", "separator": None}
-    named = settings.named(*table)
-    changed = {name: value for name, value in named.items() if value != table[name]}
-    share = settings.named("seed", "held_out_share")
-    folder = None if settings.image_dir is None else str(settings.image_dir)
-    return settings.data("pairs", "toy_scenes", **share, **changed, images=folder, **shown)
+        return settings.describe_data("pairs", "toy_scenes", **picture_options)
+    table = {
+        "image_column": settings.image_column,
+        "caption_column": settings.caption_column,
+        "separator": settings.separator,
+    }
+    return settings.describe_data(
+        "pairs",
+        "toy_scenes",
+        seed=settings.seed,
+        held_out_share=settings.held_out_share,
+        **{name: value for name, value in table.items() if value != TABLE[name]},
+        images=None if settings.image_dir is None else str(settings.image_dir),
+        **picture_options,
+    )
 
 
-def over(settings):
+def with_points_of_model(settings):
     """The settings with pictures as `--model` is shown them, and its points. Raises InputError if
     there is no such model, or it is not of pictures, words and points."""
     model = KerasModel.of(settings.model)
@@ -168,22 +179,24 @@ def over(settings):
             f"--model {settings.model}: expected a model of points, over which variances are "
             f"learnt; {error}"
         ) from error
-    mode, fraction = tower.resizing
-    shown = {"image_size": tower.image_size, "resize": mode, "crop_fraction": fraction}
-    return dataclasses.replace(settings, **shown), points
+    resize, crop_fraction = tower.resizing
+    settings = dataclasses.replace(
+        settings, image_size=tower.image_size, resize=resize, crop_fraction=crop_fraction
+    )
+    return settings, points
 
 
-def train(settings, data, prepare=lambda run: None, networks=None, points=None):
-    """Stores the vectors of both networks, fits points, then variances, and evaluates.
+def train_and_evaluate(settings, data_description, change_splits=None, networks=None, points=None):
+    """Stores the vectors of both networks, trains points, then variances, and evaluates.
 
     Args:
-        settings, data: see `Settings` and `data`.
-        prepare: function of the run that may replace its splits, once they hold vectors.
-        networks: function of the settings in place of `own_networks`.
+        settings, data_description: see `Settings` and `describe_data`.
+        change_splits: function of the run that replaces its splits, once they hold vectors.
+        networks: function of the settings in place of `frozen_networks`.
         points: a trained model of points, whose variances alone are learnt; None trains them too.
     """
     start = time.process_time()
-    run = training.start(settings, data)
+    run = training.start(settings, data_description)
     if run.finished:
         results = training.show(run)
     else:
@@ -191,8 +204,9 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
             epochs = settings.epochs if points is None else 0
             preset = None
             if points is None:
-                preset, *found = (networks or own_networks)(settings)
-                points = build(settings, *found)
+                find_networks = networks or frozen_networks
+                preset, image_network, caption_network, tokenizer = find_networks(settings)
+                points = build(settings, image_network, caption_network, tokenizer)
             is_start = preset is not None and own_pairs_start.begin(points, preset)
             gaussians = models.pfe(
                 points,
@@ -202,30 +216,36 @@ def train(settings, data, prepare=lambda run: None, networks=None, points=None):
             run.model = gaussians.with_auxiliaries(*settings.ranking_terms())
             splits = run.train, run.validation, run.test
             run.read_features(*(stored(split, points) for split in splits))
-            prepare(run)
+            if change_splits is not None:
+                change_splits(run)
             encoded = time.process_time()
             train_phases(settings, run, points, epochs, preset if is_start else None)
-        cost = {
+        further = {
             "cpu_seconds_encoding": encoded - start,
             "cpu_seconds_training": time.process_time() - encoded,
         }
         if preset is not None and (recall := own_pairs_start.recall(run, preset)) is not None:
-            cost["preset_recall@1"] = recall
+            further["preset_recall@1"] = recall
         results = training.finish(
-            run, **settings.evaluation(), measure_more=lambda *_: cost, report=plots.draw_run
+            run, **settings.evaluation(), measure_more=lambda *_: further, report=plots.draw_run
         )
     if results is not None:  # of several workers the chief alone has them
         print("\n".join(own_pairs_next.lines(results, settings.out)))
     return results
 
 
-def build(settings, photos, sentences, tokenizer):
-    """The points: linear maps of the two networks' vectors."""
-    options = {"dim": settings.dim, "seed": settings.seed}
+def build(settings, image_network, caption_network, tokenizer):
+    """The untrained points: linear maps of the two networks' vectors."""
     return models.DualEncoder(
-        encoders.vector_encoder(photos, drop_rate=settings.drop_rate, **options),
         encoders.vector_encoder(
-            sentences, drop_rate=settings.caption_drop_rate, side="captions", **options
+            image_network, drop_rate=settings.drop_rate, dim=settings.dim, seed=settings.seed
+        ),
+        encoders.vector_encoder(
+            caption_network,
+            drop_rate=settings.caption_drop_rate,
+            side="captions",
+            dim=settings.dim,
+            seed=settings.seed,
         ),
         similarity=similarities.Cosine(1 / settings.temperature, learn_scale=True),
         loss=losses.InfoNCE(),
@@ -234,39 +254,46 @@ def build(settings, photos, sentences, tokenizer):
     )
 
 
-def own_networks(settings):
-    """The preset if both its networks are taken, else None; the frozen network of pictures, that of
-    captions, and the tokenizer. Raises InputError if weights are absent or of another size."""
+def frozen_networks(settings):
+    """`(preset, image_network, caption_network, tokenizer)`. `preset` is None unless both networks
+    are its. Raises InputError if weights are absent or of another size."""
     preset = None
-    packaged = settings.image_weights is None and settings.backbone is None
-    is_there = own_pairs_start.PRESET in presets.list_presets()
-    if settings.text_weights is None or (packaged and is_there):
+    is_packaged_network = settings.image_weights is None and settings.backbone is None
+    is_packaged_preset = own_pairs_start.PRESET in presets.list_presets()
+    if settings.text_weights is None or (is_packaged_network and is_packaged_preset):
         preset = own_pairs_start.packaged(settings)
     if settings.text_weights is None:
-        sentences, tokenizer = preset.caption_encoder.get_layer("backbone"), preset.tokenizer
+        caption_network = preset.caption_encoder.get_layer("backbone")
+        tokenizer = preset.tokenizer
     else:
-        sentences = encoders.sentences(settings.text_weights, settings.max_words)
+        caption_network = encoders.sentences(settings.text_weights, settings.max_words)
         tokenizer = read_bert_tokenizer(settings.text_weights, settings.max_words)
-    if packaged and preset is not None:
-        photos = preset.image_encoder.get_layer("backbone")
-        return preset if settings.text_weights is None else None, photos, sentences, tokenizer
+    if is_packaged_network and preset is not None:
+        image_network = preset.image_encoder.get_layer("backbone")
+        preset = preset if settings.text_weights is None else None
+        return preset, image_network, caption_network, tokenizer
+    return None, image_network_of(settings), caption_network, tokenizer
+
+
+def image_network_of(settings):
+    """The frozen image network of `--backbone` and `--image-weights`, its layers' maps pooled."""
     name = settings.backbone or encoders.backbone_of_file(settings.image_weights) or "mobilenet_v2"
     weights = "imagenet" if settings.image_weights is None else settings.image_weights
-    weights = None if name in encoders.FROM_SCRATCH and weights == "imagenet" else weights
+    if name in encoders.FROM_SCRATCH and weights == "imagenet":
+        weights = None
     network = encoders.convolutional(name, settings.image_size, weights, trainable=False)
-    return None, encoders.mean_and_max(network, LAYERS.get(name, ())), sentences, tokenizer
+    return encoders.mean_and_max(network, LAYERS.get(name, ()))
 
 
 def stored(split, model):
     """A split as the vectors of the model's frozen networks, of its pictures and its captions."""
     folder = cache_folder("features")
-    photos, sentences = (
-        tower.get_layer("backbone") for tower in (model.image_encoder, model.caption_encoder)
-    )
-    vectors = caption_vectors(folder, sentences, model.tokenizer, split.records.captions)
-    records = dataclasses.replace(split.records, caption_vectors=Features(vectors))
-    pictures = Features(cached(folder, photos, split.records, split.source))
-    return dataclasses.replace(split, records=records, source=pictures)
+    image_network = model.image_encoder.get_layer("backbone")
+    caption_network = model.caption_encoder.get_layer("backbone")
+    of_captions = caption_vectors(folder, caption_network, model.tokenizer, split.records.captions)
+    of_images = cached(folder, image_network, split.records, split.source)
+    records = dataclasses.replace(split.records, caption_vectors=Features(of_captions))
+    return dataclasses.replace(split, records=records, source=Features(of_images))
 
 
 def train_phases(settings, run, points, epochs, preset=None):
@@ -275,49 +302,58 @@ def train_phases(settings, run, points, epochs, preset=None):
     heads = run.reader(points)
     towers = heads.image_encoder, heads.caption_encoder
 
-    def asked_for():  # a variance is of the point that will be asked for
-        for tower in towers:
+    def after_points():
+        for tower in towers:  # a variance is of the point that search asks for, without dropout
             tower.get_layer("dropout").rate = 0.0
         if preset is not None:
             own_pairs_start.keep_best_mean(run, heads, preset)
 
-    def variances_learnt():
+    def after_variances():
         if preset is not None:
             own_pairs_start.keep_variances(run.model, preset)
 
-    phases = [
-        training.Phase(
-            "points",
-            epochs,
-            rate=training.cosine_decay(settings.learning_rate, warm_up_epochs=None),
-            model=heads,
-            then=asked_for,
-        ),
-        training.Phase(
-            "variances",
-            settings.variance_epochs,
-            rate=training.cosine_decay(settings.variance_rate, warm_up_epochs=None),
-            frozen=towers,
-            model=run.reader(run.model),
-            then=variances_learnt,
-        ),
-    ]
+    points_phase = training.Phase(
+        "points",
+        epochs=epochs,
+        rate=training.cosine_decay(settings.learning_rate, warm_up_epochs=None),
+        model=heads,
+        then=after_points,
+    )
+    variances_phase = training.Phase(
+        "variances",
+        epochs=settings.variance_epochs,
+        rate=training.cosine_decay(settings.variance_rate, warm_up_epochs=None),
+        frozen=towers,
+        model=run.reader(run.model),
+        then=after_variances,
+    )
 
-    def stream(train, seed):
-        least = max(train.records.num_captions // settings.batch_size, settings.least_steps)
-        return Stream(
-            batches.image_caption_pairs,
-            train,
-            None,
-            settings.batch_size,
-            seed=seed,
-            steps=settings.steps_per_epoch or least,
-        )
+    def training_batches(train_split, seed):
+        return batches_of(settings, train_split, seed)
 
-    def adam(model, rate):
-        return keras.optimizers.Adam(rate, beta_2=0.98)
+    def optimizer(model, learning_rate):
+        return keras.optimizers.Adam(learning_rate, beta_2=0.98)
 
-    training.fit(run, phases, stream, adam, settings.seed)
+    training.run_phases(
+        run,
+        [points_phase, variances_phase],
+        batches=training_batches,
+        optimizer=optimizer,
+        seed=settings.seed,
+    )
+
+
+def batches_of(settings, train_split, seed):
+    """The stream of batches of vectors; an epoch has `--least-steps` steps at least."""
+    steps = train_split.records.num_captions // settings.batch_size
+    return Stream(
+        batches.image_caption_pairs,
+        train_split,
+        None,  # the captions are vectors
+        settings.batch_size,
+        seed=seed,
+        steps=settings.steps_per_epoch or max(steps, settings.least_steps),
+    )
 
 
 if __name__ == "__main__":

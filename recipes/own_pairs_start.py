@@ -20,44 +20,44 @@ def packaged(settings):
             "MiniLM or a name on Hugging Face"
         )
     preset = presets.from_preset(PRESET)
-    found = {
-        "--max-words": preset.tokenizer.max_words,
-        "--image-size": preset.image_encoder.input_shape[1],
-    }
-    wanted = {"--max-words": settings.max_words, "--image-size": settings.image_size}
-    for flag, value in found.items():
-        if wanted[flag] != value:
+    sizes = (
+        ("--max-words", preset.tokenizer.max_words, settings.max_words),
+        ("--image-size", preset.image_encoder.input_shape[1], settings.image_size),
+    )
+    for flag, expected, received in sizes:
+        if received != expected:
             raise InputError(
-                f"{flag} must be {value}, as of the preset {PRESET!r}; received {wanted[flag]}. "
+                f"{flag} must be {expected}, as of the preset {PRESET!r}; received {received}. "
                 "Other sizes need --text-weights and --image-weights"
             )
     return preset
 
 
 def begin(points, preset):
-    """Sets the maps of `points` to the preset's; whether they are of the same widths."""
-    own, start = maps(points), maps(preset)
-    fits = [weight.shape for weight in own] == [weight.shape for weight in start]
-    if fits:
-        assign(own, start)
-    return fits
+    """Sets the maps of `points` to the preset's if their widths are equal; returns whether."""
+    weights, preset_weights = maps(points), maps(preset)
+    have_equal_shapes = [w.shape for w in weights] == [w.shape for w in preset_weights]
+    if have_equal_shapes:
+        assign(weights, preset_weights)
+    return have_equal_shapes
 
 
 def keep_best_mean(run, heads, preset):
     """Sets maps to the mean of the preset's and those learnt that ranks the validation best."""
-    own, start = maps(heads), [weight.numpy() for weight in maps(preset)]
-    learnt = [weight.numpy() for weight in own]
+    weights = maps(heads)
+    preset_values = [weight.numpy() for weight in maps(preset)]
+    learnt_values = [weight.numpy() for weight in weights]
 
-    def mix(share):
-        pairs = zip(start, learnt, strict=True)
-        assign(own, [(1 - share) * first + share * last for first, last in pairs])
+    def set_mean(share):
+        values = zip(preset_values, learnt_values, strict=True)
+        assign(weights, [(1 - share) * start + share * learnt for start, learnt in values])
 
-    def ranked(share):
-        mix(share)
+    def sum_of_recalls(share):
+        set_mean(share)
         return sum(recalls(heads, run.validation).values())
 
-    share = max(SHARES, key=ranked)
-    mix(share)
+    share = max(SHARES, key=sum_of_recalls)
+    set_mean(share)
     print(f"maps: {share:.0%} learnt from these photos, the rest from {PRESET}")
 
 
@@ -81,20 +81,22 @@ def recall(run, preset):
 
 def recalls(heads, split):
     """Recalls of heads on a split of stored vectors, in percent."""
-    found = evaluation.encode(heads, split.records, split.source)
-    pairs = metrics.PairwiseSimilarity(found.images, found.captions, heads.similarity)
-    owners = split.records.caption_image
-    relevance = metrics.LabelRelevance(np.arange(split.records.num_images), owners)
-    found = metrics.evaluate_retrieval(pairs, relevance)
-    return {name: value for name, value in found.items() if "recall" in name}
+    encoded = evaluation.encode(heads, split.records, split.source)
+    similarity = metrics.PairwiseSimilarity(encoded.images, encoded.captions, heads.similarity)
+    image_of_caption = split.records.caption_image
+    relevance = metrics.LabelRelevance(np.arange(split.records.num_images), image_of_caption)
+    results = metrics.evaluate_retrieval(similarity, relevance)
+    return {name: value for name, value in results.items() if "recall" in name}
 
 
 def maps(model, names=HEAD):
     """The weights of both towers' heads, or of other layers."""
     towers = model.image_encoder, model.caption_encoder
-    return [weight for t in towers for name in names for weight in t.get_layer(name).weights]
+    layers = [tower.get_layer(name) for tower in towers for name in names]
+    return [weight for layer in layers for weight in layer.weights]
 
 
 def assign(weights, values):
+    """Sets each weight to its value."""
     for weight, value in zip(weights, values, strict=True):
         weight.assign(value)

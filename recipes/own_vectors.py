@@ -14,7 +14,7 @@ vectors. One image in ten is for validation and calibration, one in ten for the 
 `.npy` (memory-mapped), `.npz`, `.safetensors` or `.parquet`; `FILE:NAME` names an array or column.
 `--model` stores a model's vectors of the photos and captions in `--data-dir` first, in the folder
 `OUT_vectors`: a preset, a run, a KerasHub name, or any folder that `zoo.from_preset` opens; the
-layouts of `--data-dir` are those of `own_pairs.py`. The same command resumes a stopped run.
+layouts of `--data-dir` are those of `own_pairs.py`. Rerun the command to resume a stopped run.
 """
 
 import time
@@ -32,21 +32,18 @@ from zoo.data import Stream, batches
 import keras
 
 METHODS = tuple(own_vectors_methods.METHODS)
+FILES = ("images", "captions", "pairs", "labels", "splits", "texts", "paths")  # their flags
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorSettings(training.RunSettings):
-    """Where the vectors are: files are `FILE` or `FILE:NAME`, see `zoo.data.vectors`."""
+class Settings(training.RunSettings):
+    """What to read and what to train on it. Files are `FILE` or `FILE:NAME`, see
+    `zoo.data.vectors`."""
 
     annotations_dir: ClassVar[None] = None
 
-    images: str | None = setting(None, "vectors of images (N, dim); without: those of Toy Birds")
-    captions: str | None = setting(None, "vectors of captions (M, dim)")
-    pairs: str | None = setting(None, "rows (P, 2) of image and caption; default: i with i")
-    labels: str | None = setting(None, "class of each image, which its captions share")
-    splits: str | None = setting(None, "train, validation or test of each image; default: random")
-    texts: str | None = setting(None, "what the captions say, for pages and lists")
-    paths: str | None = setting(None, "paths or addresses of the pictures, likewise")
+    # Run and evaluation
+    out: Path = differs(Path("runs/own_vectors"))
     held_out: Literal["test", "val"] = setting(
         "test", "split to evaluate on; choose settings on val"
     )
@@ -54,33 +51,20 @@ class VectorSettings(training.RunSettings):
         "best", "whose weights to keep: of the epoch with the best validation, or of the last"
     )
 
-    def __post_init__(self):
-        if (self.images is None) != (self.captions is None):
-            raise ValueError("--images and --captions must be given together")
-        if self.data_dir is not None and self.images is None:
-            raise ValueError("--data-dir is the folder of --images and --captions; give them too")
-
-    def data(self):
-        """The description of the data for `zoo.data.open`; files by their whole paths."""
-        names = ("images", "captions", "pairs", "labels", "splits", "texts", "paths")
-        given = {name: getattr(self, name) for name in names}
-        return {
-            "loader": "vectors",
-            **{name: _whole(spec, self.data_dir) for name, spec in given.items() if spec},
-            "held_out": self.held_out,
-            "seed": self.seed,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings(VectorSettings):
-    """What to read, and what to make of it."""
-
-    out: Path = differs(Path("runs/own_vectors"))
+    # Data: files of vectors, or a model and the photos that it encodes
+    images: str | None = setting(None, "vectors of images (N, dim); without: those of Toy Birds")
+    captions: str | None = setting(None, "vectors of captions (M, dim)")
+    pairs: str | None = setting(None, "rows (P, 2) of image and caption; default: i with i")
+    labels: str | None = setting(None, "class of each image, which its captions share")
+    splits: str | None = setting(None, "train, validation or test of each image; default: random")
+    texts: str | None = setting(None, "what the captions say, for pages and lists")
+    paths: str | None = setting(None, "paths or addresses of the pictures, likewise")
     model: str | None = setting(None, "model whose vectors of --data-dir are stored and read")
     image_dir: Path | None = setting(
         None, "with --model: folder of the pictures; default: found at or below --data-dir"
     )
+
+    # Model and training
     method: Literal[METHODS] = setting("none", "what to make of the vectors")
     dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
     batch_size: int = setting(1024, "pairs; of data with classes as many of each")
@@ -91,32 +75,25 @@ class Settings(VectorSettings):
     )
 
     def __post_init__(self):
-        if self.model is None:
-            if self.image_dir is not None:
-                raise ValueError("--image-dir needs --model")
-            return super().__post_init__()
-        if self.data_dir is None:
-            raise ValueError("--model needs --data-dir, a folder of photos with captions")
-        for name in ("images", "captions", "pairs", "labels", "splits", "texts", "paths"):
-            if getattr(self, name) is not None:
-                raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
-
-    def data(self):
-        if self.model is None:
-            return super().data() if self.images else own_vectors_files.toy()
-        pairs = {"root": str(self.data_dir.resolve()), "seed": self.seed}
+        if self.model is not None:
+            if self.data_dir is None:
+                raise ValueError("--model needs --data-dir, a folder of photos with captions")
+            for name in FILES:
+                if getattr(self, name) is not None:
+                    raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
+            return
         if self.image_dir is not None:
-            pairs["images"] = str(self.image_dir.resolve())
-        folder = self.out.with_name(f"{self.out.name}_vectors").resolve()
-        files = own_vectors_files.write(self.model, folder, pairs=pairs)
-        return {**files, "held_out": self.held_out}
+            raise ValueError("--image-dir needs --model")
+        if (self.images is None) != (self.captions is None):
+            raise ValueError("--images and --captions must be given together")
+        if self.data_dir is not None and self.images is None:
+            raise ValueError("--data-dir is the folder of --images and --captions; give them too")
 
 
 def main(argv=None):
     start = time.process_time()
     settings = cli.parse(Settings, argv, description=__doc__)
-    data = settings.data()
-    run = training.start(settings, data)
+    run = training.start(settings, describe_data(settings))
     if run.finished:
         return training.show(run)
     with run.replicas():
@@ -130,42 +107,77 @@ def main(argv=None):
     )
 
 
+def describe_data(settings):
+    """The description of the vectors for `zoo.data.open`: of the given files, of those that
+    `--model` writes first, or of Toy Birds."""
+    if settings.model is not None:
+        return describe_vectors_of_model(settings)
+    if not settings.images:
+        return own_vectors_files.toy()
+    files = {name: getattr(settings, name) for name in FILES}
+    return {
+        "loader": "vectors",
+        **{name: absolute(spec, settings.data_dir) for name, spec in files.items() if spec},
+        "held_out": settings.held_out,
+        "seed": settings.seed,
+    }
+
+
+def describe_vectors_of_model(settings):
+    """Writes a model's vectors of `--data-dir` to `OUT_vectors`, and returns their description."""
+    photos = {"root": str(settings.data_dir.resolve()), "seed": settings.seed}
+    if settings.image_dir is not None:
+        photos["images"] = str(settings.image_dir.resolve())
+    folder = settings.out.with_name(f"{settings.out.name}_vectors").resolve()
+    files = own_vectors_files.write(settings.model, folder, photos=photos)
+    return {**files, "held_out": settings.held_out}
+
+
 def train_phases(settings, run):
-    """All pairs, or of data with classes pairs of as many classes as there are."""
-    records = run.train.records
+    """One phase, on the batches of `batches_of`."""
+    phase = training.Phase(
+        "training", epochs=settings.epochs, rate=training.cosine_decay(settings.learning_rate)
+    )
+
+    def training_batches(train_split, seed):
+        return batches_of(settings, train_split, seed)
+
+    def optimizer(model, learning_rate):
+        return keras.optimizers.AdamW(learning_rate, weight_decay=1e-4, global_clipnorm=1.0)
+
+    training.run_phases(
+        run, [phase], batches=training_batches, optimizer=optimizer, seed=settings.seed
+    )
+
+
+def batches_of(settings, train_split, seed):
+    """The stream of batches: all pairs; of data with classes, pairs of as many classes as the batch
+    holds, equally many of each."""
+    records = train_split.records
     by_class = records.class_names is not None
     batch_size, options = settings.batch_size, {}
     if by_class:
-        a_class = max(1, batch_size // records.num_classes)
-        batch_size = a_class * min(batch_size, records.num_classes)
-        options["pairs_per_class"] = a_class
-    phase = training.Phase(
-        "training", settings.epochs, rate=training.cosine_decay(settings.learning_rate)
+        pairs_per_class = max(1, batch_size // records.num_classes)
+        batch_size = pairs_per_class * min(batch_size, records.num_classes)
+        options["pairs_per_class"] = pairs_per_class
+    return Stream(
+        batches.class_pairs if by_class else batches.image_caption_pairs,
+        train_split,
+        None,  # the captions are vectors
+        batch_size,
+        seed=seed,
+        steps=settings.steps_per_epoch,
+        options=options,
     )
 
-    def stream(train, seed):
-        return Stream(
-            batches.class_pairs if by_class else batches.image_caption_pairs,
-            train,
-            None,
-            batch_size,
-            seed=seed,
-            steps=settings.steps_per_epoch,
-            options=options,
-        )
 
-    def adamw(model, rate):
-        return keras.optimizers.AdamW(rate, weight_decay=1e-4, global_clipnorm=1.0)
-
-    training.fit(run, [phase], stream, adamw, settings.seed)
-
-
-def _whole(spec, folder):
+def absolute(spec, folder):
+    """`FILE` or `FILE:NAME`, relative to a folder or to this one, with its absolute path."""
     if folder is not None:
         spec = folder / spec
     path, name = located(spec)
-    whole = Path(path).resolve()
-    return str(whole) if name is None else f"{whole}:{name}"
+    absolute_path = Path(path).resolve()
+    return str(absolute_path) if name is None else f"{absolute_path}:{name}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The methods of `own_vectors.py`: what becomes of two arrays of vectors."""
+"""The methods of `own_vectors.py`: the models that are trained on two arrays of vectors."""
 
 from halo_search.errors import InputError
 from zoo import encoders, models, similarities
@@ -9,26 +9,29 @@ POSITIONS = 4  # local features that the slots of a set choose among
 FIRST_SPREAD = 0.01  # of the linear map to log σ², beside its usual start
 
 
-def as_they_are(settings, train):
-    return models.vector_points(same_width(settings, train))
+def as_they_are(settings, train_split):
+    """The vectors themselves, compared by the cosine."""
+    return models.vector_points(same_width(settings, train_split))
 
 
-def infonce(settings, train):
-    return from_identity(models.infonce(**towers(settings, train)))
+def infonce(settings, train_split):
+    """Linear maps of the vectors, trained by InfoNCE."""
+    return from_identity(models.infonce(**towers(settings, train_split)))
 
 
-def pfe(settings, train):
+def pfe(settings, train_split):
     """Variances over the vectors, which stay as they are."""
-    return models.pfe(as_they_are(settings, train))
+    return models.pfe(as_they_are(settings, train_split))
 
 
-def pcmepp(settings, train):
-    return from_identity(models.pcmepp(**towers(settings, train)))
+def pcmepp(settings, train_split):
+    """PCME++'s Gaussians out of linear maps of the vectors."""
+    return from_identity(models.pcmepp(**towers(settings, train_split)))
 
 
-def gaussian(settings, train):
+def gaussian(settings, train_split):
     """Pishdad et al.: a Gaussian out of a point model, by Wasserstein-2 and triplets."""
-    points = models.vse_infinity(mining="semi_hard", **towers(settings, train))
+    points = models.vse_infinity(mining="semi_hard", **towers(settings, train_split))
     model = models.gaussian(from_identity(points), similarity=similarities.KLDivergence())
     for tower in (model.image_encoder, model.caption_encoder):
         kernel = tower.get_layer("variance_head").mean_map.kernel
@@ -36,9 +39,9 @@ def gaussian(settings, train):
     return model
 
 
-def dive(settings, train):
+def dive(settings, train_split):
     """Sets by slots over learned projections of each vector."""
-    image_dim, caption_dim = widths(train)
+    image_dim, caption_dim = widths(train_split)
     return models.dive(
         encoders.vectors(image_dim, normalize=True, positions=POSITIONS),
         caption_backbone=encoders.vectors(caption_dim, normalize=True, positions=POSITIONS),
@@ -58,15 +61,15 @@ METHODS = {
 }
 
 
-def widths(train):
+def widths(train_split):
     """`(image_dim, caption_dim)` of a split's vectors."""
-    return train.source.shape[0], train.records.caption_vectors.shape[0]
+    return train_split.source.shape[0], train_split.records.caption_vectors.shape[0]
 
 
-def same_width(settings, train):
+def same_width(settings, train_split):
     """The one width of both sides, for methods that train no projection. Raises InputError if they
     differ."""
-    image_dim, caption_dim = widths(train)
+    image_dim, caption_dim = widths(train_split)
     if image_dim != caption_dim:
         raise InputError(
             f"--method {settings.method} compares the vectors as they are, so both sides must be "
@@ -76,9 +79,9 @@ def same_width(settings, train):
     return image_dim
 
 
-def towers(settings, train):
+def towers(settings, train_split):
     """The options of a builder of pooled towers: there is one feature an item, and no words."""
-    image_dim, caption_dim = widths(train)
+    image_dim, caption_dim = widths(train_split)
     return {
         "image_backbone": encoders.vectors(image_dim, normalize=True),
         "caption_backbone": encoders.vectors(caption_dim, normalize=True),

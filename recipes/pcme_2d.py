@@ -1,4 +1,4 @@
-"""PCME in the plane: two dimensions, nine classes, ellipses that can be drawn as they are.
+"""PCME in two dimensions on nine classes, whose ellipses can be drawn without a projection.
 
     python recipes/pcme_2d.py                       # nine classes of Toy Birds, a minute
     python recipes/pcme_2d.py --data-dir CUB_200_2011 --image-weights imagenet \\
@@ -73,19 +73,20 @@ class Settings(pcme_cub.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return pcme_cub.train(settings, data(settings))
+    return pcme_cub.train_and_evaluate(settings, describe_data(settings))
 
 
-def data(settings):
+def describe_data(settings):
+    """The description of nine classes of CUB or of Toy Birds, for `zoo.data.open`."""
     chosen = {"classes": list(settings.classes)}
     if settings.data_dir is None:
         chosen = {"num_classes": settings.num_classes}
-    return settings.data(
+    return settings.describe_data(
         "few_classes",
         "few_classes",
         **chosen,
         captions=settings.captions,
-        **settings.pictures(),
+        **settings.picture_options(),
     )
 
 

@@ -6,8 +6,8 @@
 
 Chun et al., "Probabilistic Embeddings for Cross-Modal Retrieval", CVPR 2021, tables 3, E.4 and E.5.
 `--data-dir` holds Karpathy's `dataset_coco.json`, the images of train2014 and val2014, and, for
-PMRP, `annotations/instances_val2014.json`. Flags and phases are those of `pcme_cub.py`. The same
-command resumes a run that was stopped.
+PMRP, `annotations/instances_val2014.json`. Flags and phases are those of `pcme_cub.py`. Rerun
+the command to resume a stopped run.
 """
 
 from dataclasses import dataclass
@@ -55,12 +55,13 @@ class Settings(pcme_cub.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return pcme_cub.train(settings, data(settings))
+    return pcme_cub.train_and_evaluate(settings, describe_data(settings))
 
 
-def data(settings):
+def describe_data(settings):
+    """The description of COCO, or of Toy Scenes in its layout, for `zoo.data.open`."""
     layout = {} if settings.data_dir else {"layout": "coco"}
-    return settings.data("coco", "toy_scenes", **settings.pictures(), **layout)
+    return settings.describe_data("coco", "toy_scenes", **settings.picture_options(), **layout)
 
 
 if __name__ == "__main__":

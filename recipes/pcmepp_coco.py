@@ -10,7 +10,7 @@
 Chun, "Improved Probabilistic Image-Text Representations", ICLR 2024. `--data-dir` holds
 `dataset_coco.json` (Karpathy's) and the images of train2014 and val2014. The image backbone is
 frozen at first, then everything is trained, the weights of the last epochs are averaged, and the
-average is evaluated. The same command resumes a run that was stopped.
+average is evaluated. Rerun the command to resume a stopped run.
 """
 
 import dataclasses
@@ -32,44 +32,49 @@ SQUARED = (
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return train(settings, data(settings))
+    return train_and_evaluate(settings, describe_data(settings))
 
 
-def data(settings):
-    """COCO; without data Toy Birds, which has unseen classes, or Toy Scenes, in COCO's layout."""
-    shown = settings.pictures()
+def describe_data(settings):
+    """The description of COCO; without `--data-dir` of Toy Birds, which has unseen classes, or of
+    Toy Scenes, in COCO's layout."""
+    picture_options = settings.picture_options()
     if settings.data_dir or settings.toy == "birds":
-        return settings.data("coco", "toy_birds", **shown)
-    return settings.data("coco", "toy_scenes", num_images=settings.toy_images, **shown)
+        return settings.describe_data("coco", "toy_birds", **picture_options)
+    return settings.describe_data(
+        "coco", "toy_scenes", num_images=settings.toy_images, **picture_options
+    )
 
 
-def train(settings, data, prepare=lambda run: None, measure_more=None, make=None):
-    """Builds, by `make(settings, train)` in place of `build`, fits and evaluates; `prepare(run)`
-    may replace splits, and `measure_more(run, model)` is a dict of further results."""
+def train_and_evaluate(settings, data_description, change_splits=None, measure_more=None):
+    """Trains, evaluates once on the test split, and returns the results.
+
+    Args:
+        settings: a `Settings`.
+        data_description: what to read, for `zoo.data.open`.
+        change_splits: function of the run that replaces splits before the model is built.
+        measure_more: function `(run, model) -> dict` of further results.
+    """
     # The weights of the last epochs are averaged, so there is no best one to choose.
-    run = training.start(settings, data, "last" if settings.averaged_epochs else None)
+    run = training.start(settings, data_description, "last" if settings.averaged_epochs else None)
     if run.finished:
         return training.show(run)
-    prepare(run)
+    if change_splits is not None:
+        change_splits(run)
     with run.replicas():
-        model = (make or build)(settings, run.train)
-        run.model = model.with_auxiliaries(*settings.ranking_terms())
+        run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
         train_phases(settings, run)
-    more = {"measure_more": measure_more, "report": plots.draw_run}
-    return training.finish(run, **settings.evaluation(), **more)
+    return training.finish(
+        run, **settings.evaluation(), measure_more=measure_more, report=plots.draw_run
+    )
 
 
-def tokenizer(settings, records):
-    if settings.is_clip:
-        return clip_tokenizer.read_clip_tokenizer(settings.bpe, settings.max_words)
-    return captions.word_tokenizer(records.captions, max_words=settings.max_words)
-
-
-def build(settings, train):
-    words = tokenizer(settings, train.records)
+def build(settings, train_split):
+    """The untrained model of `--method`; all methods have the same towers."""
+    tokenizer = tokenizer_of(settings, train_split.records)
     towers = {
         "image_backbone": image_backbone(settings),
-        "tokenizer": words,
+        "tokenizer": tokenizer,
         "dim": settings.dim,
         "word_dim": settings.word_dim,
         "pooling": settings.pooling,
@@ -82,7 +87,7 @@ def build(settings, train):
         towers["caption_backbone"] = encoders.clip_text(
             settings.network,
             settings.weights,
-            vocabulary_size=words.vocabulary_size(),
+            vocabulary_size=tokenizer.vocabulary_size(),
             max_length=settings.max_words,
             variance_blocks=settings.variance_blocks if settings.is_probabilistic else 0,
         )
@@ -105,6 +110,13 @@ def build(settings, train):
     )
 
 
+def tokenizer_of(settings, records):
+    """CLIP's tokenizer, or one of the words of the training captions."""
+    if settings.is_clip:
+        return clip_tokenizer.read_clip_tokenizer(settings.bpe, settings.max_words)
+    return captions.word_tokenizer(records.captions, max_words=settings.max_words)
+
+
 def caption_pooling(settings):
     """Without GPO CLIP's words are their end of text (`no_gpo` of models/txt_encoder.py)."""
     if settings.pooling == "mean":
@@ -113,6 +125,7 @@ def caption_pooling(settings):
 
 
 def image_backbone(settings):
+    """CLIP's ViT with its new blocks for the variance, or a convolutional network."""
     if settings.is_clip:
         return encoders.clip_image(
             settings.network,
@@ -124,57 +137,62 @@ def image_backbone(settings):
 
 
 def train_phases(settings, run):
-    """The means alone, the image backbone frozen, then everything, averaged at the end.
+    """The means alone, then the image backbone frozen, then everything, averaged at the end."""
 
-    A backbone that is to be frozen is so while the means are alone too.
-    """
-    model = run.model
-    backbone = model.image_encoder.get_layer("backbone")
-    early, splits = model, (run.train, run.validation)
+    def training_batches(train_split, seed):
+        return batches_of(settings, train_split, run.model.tokenizer, seed)
+
+    def optimizer(model, learning_rate):
+        return adamp(settings, model, learning_rate)
+
+    training.run_phases(
+        run,
+        phases_of(settings, run),
+        batches=training_batches,
+        optimizer=optimizer,
+        seed=settings.seed,
+        order=PHASES,
+    )
+
+
+def phases_of(settings, run):
+    """The phases; a backbone that is to be frozen is frozen in `means` too."""
+    backbone = run.model.image_encoder.get_layer("backbone")
+    frozen_model, frozen_splits = run.model, (run.train, run.validation)
     if settings.frozen_epochs and settings.cache_features:
-        early, splits = run.without_backbone()
-    rate, phases = settings.learning_rate, []
+        frozen_model, frozen_splits = run.without_backbone()
+    phases = []
     if settings.mean_epochs:
-        means, variances = means_alone(settings, early)
+        means, variance_layers = means_alone(settings, frozen_model)
+        frozen = [backbone] if settings.frozen_epochs else []
         phases.append(
             training.Phase(
                 "means",
-                settings.mean_epochs,
-                rate=lambda epochs, steps: training.WarmUpThenDrops(
-                    rate, settings.warm_up_epochs * steps
-                ),
-                frozen=[*([backbone] if settings.frozen_epochs else []), *variances],
+                epochs=settings.mean_epochs,
+                rate=rising_rate(settings),
+                frozen=[*frozen, *variance_layers],
                 model=means,
-                splits=splits,
-                then=lambda: hand_over(means.similarity, model),
+                splits=frozen_splits,
+                then=lambda: hand_over(means.similarity, run.model),
             )
         )
     is_last = not settings.training_epochs
-    phases += [
-        training.Phase(
-            "frozen",
-            settings.frozen_epochs,
-            rate=falling_rate(settings) if is_last else rate,
-            frozen=pretrained(backbone) if settings.frozen_epochs else [],
-            loss=frozen_loss(settings, model),
-            model=early,
-            splits=splits,
-        ),
-        training.Phase(
-            "training",
-            settings.training_epochs,
-            rate=falling_rate(settings),
-            stateful_callbacks=lambda stream: averaging(settings, stream),
-        ),
-    ]
-
-    def stream(train, seed):
-        return training_batches(settings, model.tokenizer, train, seed)
-
-    def adamp(model, rate):
-        return optimizer(settings, model, rate)
-
-    training.fit(run, phases, stream, adamp, settings.seed, order=PHASES)
+    frozen_phase = training.Phase(
+        "frozen",
+        epochs=settings.frozen_epochs,
+        rate=falling_rate(settings) if is_last else settings.learning_rate,
+        frozen=pretrained(backbone) if settings.frozen_epochs else [],
+        loss=frozen_loss(settings, run.model),
+        model=frozen_model,
+        splits=frozen_splits,
+    )
+    training_phase = training.Phase(
+        "training",
+        epochs=settings.training_epochs,
+        rate=falling_rate(settings),
+        stateful_callbacks=lambda stream: averaging(settings, stream),
+    )
+    return [*phases, frozen_phase, training_phase]
 
 
 def frozen_loss(settings, model):
@@ -193,43 +211,65 @@ def pretrained(backbone):
 
 
 def averaging(settings, stream):
-    """The weights of the last epochs are averaged."""
+    """The callback that averages the weights of the last epochs, by its name; none if there are no
+    such epochs. BatchNorm's statistics are estimated on up to 20 batches."""
     if not settings.averaged_epochs:
         return {}
-    steps, first = stream.steps_per_epoch, settings.training_epochs - settings.averaged_epochs
-    own = training.StochasticWeightAveraging(first, lambda: stream(0).take(min(20, steps)))
-    return {"swa": own}
+    first_epoch = settings.training_epochs - settings.averaged_epochs
+    num_batches = min(20, stream.steps_per_epoch)
+    return {
+        "swa": training.StochasticWeightAveraging(first_epoch, lambda: stream(0).take(num_batches))
+    }
 
 
 def means_alone(settings, model):
-    """What CLIP's weights bring: means that rank better than chance before there is a variance.
-    Returns the model of the means, which shares `model`'s towers, and the variances' layers."""
+    """The model of the means, which shares `model`'s towers, and the variances' layers.
+
+    It stands for what CLIP's weights bring: means that rank better than chance before there is a
+    variance.
+    """
     towers = model.image_encoder, model.caption_encoder
     if isinstance(model.loss, losses.TripletRanking):  # hardest negatives would collapse here
-        sum_of_hinges = losses.TripletRanking(settings.margin, mining="sum")
-        words = model.tokenizer
-        return models.DualEncoder(*towers, model.similarity, sum_of_hinges, tokenizer=words), []
+        all_negatives = losses.TripletRanking(settings.margin, mining="sum")
+        means = models.DualEncoder(
+            *towers, model.similarity, all_negatives, tokenizer=model.tokenizer
+        )
+        return means, []
     if isinstance(model.loss, losses.MatchingCrossentropy):
         distance = similarities.SquaredEuclidean(settings.scale, settings.shift)
         loss = losses.MatchingCrossentropy(pair_weight=settings.pair_weight)
         means = models.DualEncoder(*towers, distance, loss, tokenizer=model.tokenizer)
-        return means, [part for tower in towers for part in tower.get_layer("head").variance_parts]
+        heads = [tower.get_layer("head") for tower in towers]
+        return means, [layer for head in heads for layer in head.variance_parts]
     return model, []
 
 
 def hand_over(learned, model):
-    """Begins with the logits that the means have learned: CSD's shift makes up for its Σσ²."""
-    if learned is model.similarity:
+    """Starts the model's logits at those that the means have learned.
+
+    CSD adds the variances to the distance, so that its shift rises by scale · Σσ². The distance of
+    PCME is a root, for which another scale and shift are right: it keeps its own.
+    """
+    if learned is model.similarity or not isinstance(model.similarity, SQUARED):
         return
-    if not isinstance(model.similarity, SQUARED):
-        return  # PCME's distance is a root, for which another scale and shift are right
-    total = 0.0
+    sum_of_variances = 0.0
     if isinstance(model.similarity, similarities.ClosedFormSampledDistance):
-        heads = (tower.get_layer("head") for tower in (model.image_encoder, model.caption_encoder))
-        total = sum(head.dim * math.exp(head.covariance.initial_log_variance) for head in heads)
+        heads = [tower.get_layer("head") for tower in (model.image_encoder, model.caption_encoder)]
+        sum_of_variances = sum(
+            head.dim * math.exp(head.covariance.initial_log_variance) for head in heads
+        )
     scale, shift = float(learned.scale), float(learned.shift)
     model.similarity.scale.assign(scale)
-    model.similarity.shift.assign(shift + scale * total)
+    model.similarity.shift.assign(shift + scale * sum_of_variances)
+
+
+def rising_rate(settings):
+    """A linear warm-up, then a constant rate."""
+
+    def schedule(epochs, steps):
+        return training.WarmUpThenDrops(settings.learning_rate, settings.warm_up_epochs * steps)
+
+    return schedule
 
 
 def falling_rate(settings):
@@ -237,21 +277,22 @@ def falling_rate(settings):
     if settings.schedule == "cosine":
         return training.cosine_decay(settings.learning_rate, settings.warm_up_epochs)
 
-    def steps_down(epochs, steps):
-        drop = (epochs - settings.last_epochs) * steps
-        rising = settings.warm_up_epochs * steps
-        return training.WarmUpThenDrops(settings.learning_rate, rising, [drop])
+    def schedule(epochs, steps):
+        warm_up_steps = settings.warm_up_epochs * steps
+        drop_step = (epochs - settings.last_epochs) * steps
+        return training.WarmUpThenDrops(settings.learning_rate, warm_up_steps, [drop_step])
 
-    return steps_down
+    return schedule
 
 
-def training_batches(settings, tokenizer, train, seed):
-    """Pairs of classes (Toy Birds) or of captions (COCO), augmented and mixed."""
-    by_class = train.records.class_names is not None
-    crops = settings.crop_and_flip and isinstance(train.source, sources.Pictures)
+def batches_of(settings, train_split, tokenizer, seed):
+    """The stream of batches: pairs of classes (Toy Birds) or of captions (COCO), augmented and
+    mixed."""
+    by_class = train_split.records.class_names is not None
+    crops = settings.crop_and_flip and isinstance(train_split.source, sources.Pictures)
     stream = settings.stream(
         batches.class_pairs if by_class else batches.image_caption_pairs,
-        train,
+        train_split,
         tokenizer,
         seed,
         SizeAugmentation(
@@ -271,7 +312,7 @@ def training_batches(settings, tokenizer, train, seed):
     return dataclasses.replace(stream, mixing=mixing)
 
 
-def optimizer(settings, model, learning_rate):
+def adamp(settings, model, learning_rate):
     """AdamP with the paper's groups: backbones slower, their first blocks slowest of all."""
     rates = training.dual_encoder_rates(
         model,

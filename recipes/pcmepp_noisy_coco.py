@@ -28,14 +28,15 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-
-    return pcmepp_coco.train(
-        settings, pcmepp_coco.data(settings), prepare=lambda run: shuffle(settings, run)
+    return pcmepp_coco.train_and_evaluate(
+        settings,
+        pcmepp_coco.describe_data(settings),
+        change_splits=lambda run: shuffle(settings, run),
     )
 
 
 def shuffle(settings, run):
-    """The images stay as they are, so their source does too."""
+    """Gives a share of the training captions to other images; the images stay as they are."""
     noisy = with_shuffled_captions(run.train.records, settings.noise, settings.seed)
     run.train = run.train.with_records(noisy)
 

@@ -105,40 +105,44 @@ class Settings(pcmepp_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return pcmepp_coco.train(
+    return pcmepp_coco.train_and_evaluate(
         settings,
-        data(settings),
-        measure_more=lambda run, model: drawn(run, classify(settings, run, model)),
+        describe_data(settings),
+        measure_more=lambda run, model: classify_and_draw(settings, run, model),
     )
 
 
-def data(settings):
+def describe_data(settings):
+    """The description of a folder of pairs, or of Toy Birds, for `zoo.data.open`."""
     if settings.data_dir is None:
-        return pcmepp_coco.data(settings)
-    return settings.data("pairs", "toy_birds", seed=settings.seed, **settings.pictures())
+        return pcmepp_coco.describe_data(settings)
+    return settings.describe_data(
+        "pairs", "toy_birds", seed=settings.seed, **settings.picture_options()
+    )
 
 
 def classify(settings, run, model):
-    """Top-1 of classes that training has not seen, before and after filtering, in percent."""
+    """Zero-shot top-1 of classes that training has not seen, in percent: with one prompt, with all,
+    and after uncertain prompts are left out. Empty without classes to classify."""
     if settings.classes_dir is not None:
         records = cub.load(settings.classes_dir, split="test", skip_bad=settings.skip_bad).records
-        test = pictures(records, **settings.pictures())
+        test = pictures(records, **settings.picture_options())
     elif settings.data_dir is None:
         test = run.test
     else:
         return {}
     sentences = templates(settings.prompts)
-    scores, filters, labels = prompt_scores(model, test, sentences, settings.prompt_mean)
+    scores, has_uncertainty, labels = prompt_scores(model, test, sentences, settings.prompt_mean)
     alone = prompt_scores(model, test, [ONE_PROMPT], settings.prompt_mean)[0][..., 0]
     # Half of the images of every class choose, the other half are classified.
     chooses = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         chooses[np.flatnonzero(labels == label)[::2]] = True
-    kept, by_k = {"all_prompts": len(sentences)}, {}
-    if filters:  # points have nothing to filter by
+    num_prompts, by_k = {"all_prompts": len(sentences)}, {}
+    if has_uncertainty:  # points have nothing to filter by
         validation = scores[chooses], labels[chooses]
-        kept["same_k"] = choose_prompts(*validation)
-        kept["best_k_per_class"] = choose_prompts(*validation, per_class=True)
+        num_prompts["same_k"] = choose_prompts(*validation)
+        num_prompts["best_k_per_class"] = choose_prompts(*validation, per_class=True)
         by_k = {
             name: [
                 100 * top_1(zero_shot_scores(scores[half], k + 1), labels[half])
@@ -148,22 +152,23 @@ def classify(settings, run, model):
         }
     accuracy = {"one_prompt": 100 * top_1(alone[~chooses], labels[~chooses])} | {
         name: 100 * top_1(zero_shot_scores(scores[~chooses], k), labels[~chooses])
-        for name, k in kept.items()
+        for name, k in num_prompts.items()
     }
     chance = 100 / len(np.unique(labels))
     print(f"zero-shot top-1, in % (chance {chance:.1f}):")
     for name, value in accuracy.items():
         print(f"  {name.replace('_', ' ')} {value:.1f}")
-    found = {"top_1": accuracy, "kept": kept, "chance": chance}
-    return {"zero_shot": found | ({"top_1_by_k": by_k} if by_k else {})}
+    results = {"top_1": accuracy, "kept": num_prompts, "chance": chance}
+    return {"zero_shot": results | ({"top_1_by_k": by_k} if by_k else {})}
 
 
-def drawn(run, results):
-    """The results, with figure C.1 among the run's plots."""
-    found = results.get("zero_shot", {})
-    if "top_1_by_k" in found:
+def classify_and_draw(settings, run, model):
+    """The results of `classify`; figure C.1 goes to the run's plots."""
+    results = classify(settings, run, model)
+    zero_shot = results.get("zero_shot", {})
+    if "top_1_by_k" in zero_shot:
         figure = plots.prompts_plot(
-            found["top_1_by_k"]["reported_on"], found["kept"]["best_k_per_class"]
+            zero_shot["top_1_by_k"]["reported_on"], zero_shot["kept"]["best_k_per_class"]
         )
         plots.save(figure, run.folder.plots / "prompts.png")
     return results
@@ -175,8 +180,12 @@ def sum_of_deviations(captions):
 
 
 def prompt_scores(model, test, sentences, prompt_mean):
-    """Every image with every class that is there, by its 1, 2, … most certain prompts: `(images,
-    classes, prompts)` scores, whether uncertainties order the prompts, and the images' columns."""
+    """Scores of every image and every class of the split, by its 1, 2, … most certain prompts.
+
+    Returns:
+        `(scores, has_uncertainty, labels)`: float32 (images, classes, prompts), whether
+        uncertainties order the prompts, and the class of each image, int (images,).
+    """
     records = test.records
     present, labels = np.unique(records.image_labels, return_inverse=True)
     prompts = class_prompts([records.class_names[label] for label in present], sentences)
@@ -186,15 +195,15 @@ def prompt_scores(model, test, sentences, prompt_mean):
         for name, value in as_embedding(model.encode_captions(prompts)).items()
     }
     shape = (len(present), len(sentences))
-    uncertainty, filters = np.zeros(shape), split.caption_uncertainty is not None
-    if filters:
+    uncertainty, has_uncertainty = np.zeros(shape), split.caption_uncertainty is not None
+    if has_uncertainty:
         uncertainty = sum_of_deviations(captions).reshape(shape)
     if prompt_mean == "embeddings":
         captions = mean_embeddings(captions, uncertainty)
     scores = np.asarray(model.similarity(split.images, captions)).reshape(-1, *shape)
     if prompt_mean == "similarities":
         scores = mean_similarities(scores, uncertainty)
-    return scores, filters, labels
+    return scores, has_uncertainty, labels
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ images and captions. So the variances cost the points nothing. The classes of `v
 training: validation and calibration are of classes that the model has not seen, as the test is.
 
 On Toy Birds the results have one more row: what an oracle reaches that knows all that was drawn and
-said. The same command resumes a run that was stopped.
+said. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass
@@ -84,11 +84,28 @@ class Settings(training.RetrievalSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    run = training.start(settings, data(settings))
+    return train_and_evaluate(settings, describe_data(settings))
+
+
+def describe_data(settings):
+    """The description of CUB, or of Toy Birds without `--data-dir`, for `zoo.data.open`."""
+    return settings.describe_data(
+        "cub",
+        "toy_birds",
+        captions=settings.captions,
+        validation=None if settings.validation == "none" else settings.validation,
+        more_classes=settings.more_classes or None,
+        **settings.picture_options(),
+    )
+
+
+def train_and_evaluate(settings, data_description):
+    """Trains points, then their variances, and evaluates once on the test split."""
+    run = training.start(settings, data_description)
     if run.finished:
         return training.show(run)
     with run.replicas():
-        points = build(settings, run.train)
+        points = build_points(settings, run.train)
         gaussians = models.pfe(
             points,
             regularization=settings.regularization,
@@ -100,25 +117,14 @@ def main(argv=None):
     return training.finish(
         run,
         **settings.evaluation(),
-        measure_more=oracle if is_toy else None,
+        measure_more=measure_oracle if is_toy else None,
         report=plots.draw_run,
     )
 
 
-def data(settings):
-    return settings.data(
-        "cub",
-        "toy_birds",
-        captions=settings.captions,
-        validation=None if settings.validation == "none" else settings.validation,
-        more_classes=settings.more_classes or None,
-        **settings.pictures(),
-    )
-
-
-def build(settings, train):
-    """The points: InfoNCE on pooled towers."""
-    tokenizer = captions.word_tokenizer(train.records.captions, max_words=settings.max_words)
+def build_points(settings, train_split):
+    """The untrained points: InfoNCE on pooled towers."""
+    tokenizer = captions.word_tokenizer(train_split.records.captions, max_words=settings.max_words)
     return models.infonce(
         encoders.convolutional(settings.backbone, settings.image_size, settings.image_weights),
         tokenizer,
@@ -133,30 +139,39 @@ def build(settings, train):
 
 def train_phases(settings, run, points):
     """The points alone, then the variances of the frozen points."""
-    phases = [
-        training.Phase(
-            "points",
-            settings.epochs,
-            rate=training.cosine_decay(settings.learning_rate),
-            model=points,
-        ),
-        training.Phase(
-            "variances",
-            settings.variance_epochs,
-            rate=training.cosine_decay(settings.variance_rate),
-            frozen=[points.image_encoder, points.caption_encoder],
-        ),
-    ]
+    points_phase = training.Phase(
+        "points",
+        epochs=settings.epochs,
+        rate=training.cosine_decay(settings.learning_rate),
+        model=points,
+    )
+    variances_phase = training.Phase(
+        "variances",
+        epochs=settings.variance_epochs,
+        rate=training.cosine_decay(settings.variance_rate),
+        frozen=[points.image_encoder, points.caption_encoder],
+    )
+    augmentation = Augmentation(flip=settings.flip, word_dropping=settings.word_dropping)
 
-    def stream(train, seed):
-        shown = Augmentation(flip=settings.flip, word_dropping=settings.word_dropping)
-        return settings.stream(batches.class_pairs, train, points.tokenizer, seed, shown)
+    def training_batches(train_split, seed):
+        return settings.stream(
+            batches.class_pairs, train_split, points.tokenizer, seed, augmentation
+        )
 
-    training.fit(run, phases, stream, lambda model, rate: training.AdamP(rate), settings.seed)
+    def optimizer(model, learning_rate):
+        return training.AdamP(learning_rate)
+
+    training.run_phases(
+        run,
+        [points_phase, variances_phase],
+        batches=training_batches,
+        optimizer=optimizer,
+        seed=settings.seed,
+    )
 
 
-def oracle(run, model):
-    """What somebody reaches who knows what was drawn and said, see `toy_birds.oracle`."""
+def measure_oracle(run, model):
+    """Retrieval of an oracle that knows what was drawn and named, see `toy_birds.oracle`."""
     records = run.test.records
     relevance = metrics.LabelRelevance(records.image_labels, records.caption_labels)
     return {"oracle": metrics.evaluate_retrieval(toy_birds.oracle(records), relevance)}

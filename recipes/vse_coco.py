@@ -9,7 +9,7 @@
 
 Faghri et al., "VSE++: Improving Visual-Semantic Embeddings with Hard Negatives", BMVC 2018, with
 the settings of Pishdad et al., 2022. `--data-dir` holds Karpathy's `dataset_coco.json` and the
-images, or SCAN's files for `--features regions`. The same command resumes a run that was stopped.
+images, or SCAN's files for `--features regions`. Rerun the command to resume a stopped run.
 """
 
 from dataclasses import dataclass
@@ -17,23 +17,32 @@ from pathlib import Path
 
 import triplet_training
 from zoo import cli, models
-from zoo.cli import differs
+from zoo.cli import differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(triplet_training.MeanSettings):
-    """The settings for COCO."""
+class Settings(triplet_training.TripletSettings):
+    """The settings for COCO: those of Pishdad et al., and VSE++'s scaling of features."""
 
     out: Path = differs(Path("runs/vse_coco"))
+    unit_features: bool = setting(
+        True,
+        "scale a network's mean feature to length one before the linear map; regions never",
+        source="VSE++, released code",
+    )
 
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return triplet_training.train(settings, "coco", build)
+    return triplet_training.train_and_evaluate(settings, "coco", build)
 
 
-def build(settings, train):
-    return models.vsepp(**triplet_training.parts(settings, train), **settings.of_means())
+def build(settings, train_split):
+    """The untrained VSE++."""
+    return models.vsepp(
+        **triplet_training.towers(settings, train_split),
+        unit_features=settings.unit_features and settings.features == "pictures",
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Settings(vse_coco.Settings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return triplet_training.train(settings, "flickr30k", vse_coco.build)
+    return triplet_training.train_and_evaluate(settings, "flickr30k", vse_coco.build)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
     python recipes/vsrn_flickr30k.py --data-dir f30k_precomp
     python recipes/vsrn_flickr30k.py --captioning-weight 0         # matching alone
 
-Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019, with the
-settings of Pishdad et al., 2022. `--data-dir` holds SCAN's files of precomputed regions, or with
-`--features pictures` `dataset_flickr30k.json` and the images. The same command resumes a run that
-was stopped.
+Li et al., "Visual Semantic Reasoning for Image-Text Matching", ICCV 2019, with the settings of
+Pishdad et al., 2022. `--data-dir` holds SCAN's files of precomputed regions, or with
+`--features pictures` `dataset_flickr30k.json` and the images. Rerun the command to resume a
+stopped run.
 """
 
 from dataclasses import dataclass
@@ -37,11 +37,16 @@ class Settings(triplet_training.TripletSettings):
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    return triplet_training.train(settings, "flickr30k", build, triplet_training.captioned)
+    return triplet_training.train_and_evaluate(
+        settings, "flickr30k", build, with_extra_loss=triplet_training.with_captioning
+    )
 
 
-def build(settings, train):
-    return models.vsrn(num_layers=settings.num_layers, **triplet_training.parts(settings, train))
+def build(settings, train_split):
+    """The untrained VSRN."""
+    return models.vsrn(
+        num_layers=settings.num_layers, **triplet_training.towers(settings, train_split)
+    )
 
 
 if __name__ == "__main__":

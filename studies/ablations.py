@@ -113,15 +113,15 @@ def columns_of(sweep):
 def draw(settings, folds):
     """The paper's curves of the finished runs."""
     curves = SWEEPS[settings.sweep].curves
-    found = curves and points(curves, settings, folds)
-    if found:
+    measured = curves and points(curves, settings, folds)
+    if measured:
         Written(settings.out).claim("figure.png")
-        plots.save(plot(curves, found), settings.out / "figure.png")
+        plots.save(plot(curves, measured), settings.out / "figure.png")
 
 
 def points(curves, settings, folds=("",)):
     """What the finished runs reached."""
-    found = {}
+    measured = {}
     for column in map(seed_table.over_folds, curves.columns):
         for line, rows in curves.lines.items():
             numbers, values = [], []
@@ -133,8 +133,8 @@ def points(curves, settings, folds=("",)):
             if numbers:
                 most = max(row.shape[1] for row in values)
                 padded = [_padded(row, most) for row in values]
-                found.setdefault(column.title, {})[line] = (numbers, np.stack(padded))
-    return found
+                measured.setdefault(column.title, {})[line] = (numbers, np.stack(padded))
+    return measured
 
 
 def _values(column, runs):
@@ -154,11 +154,11 @@ def _padded(row, count):
 
 
 @styled
-def plot(curves, found):
+def plot(curves, measured):
     """One panel per metric and direction, one line per method; bars are deviations of seeds."""
-    figure = new_figure(7.6, 3.3 * len(found))
-    grid = figure.subplots(len(found), len(SIDES), squeeze=False)
-    for axes, (title, lines) in zip(grid, found.items(), strict=True):
+    figure = new_figure(7.6, 3.3 * len(measured))
+    grid = figure.subplots(len(measured), len(SIDES), squeeze=False)
+    for axes, (title, lines) in zip(grid, measured.items(), strict=True):
         for side, axis in enumerate(axes):
             for place, (name, (numbers, values)) in enumerate(lines.items()):
                 of_side = values[:, side]

@@ -36,7 +36,7 @@ def main(argv=None):
     rng, refused = np.random.default_rng(options.seed), {}
     for draw in range(DRAWS):
         photos = np.random.default_rng(options.seed + draw).permutation(len(held))[:PHOTOS]
-        shown = [one for photo in photos for one in held[photo]]
+        shown = [caption for photo in photos for caption in held[photo]]
         counts = dict(zip(*np.unique(shown, return_counts=True), strict=True))
         images = take(test.images, photos)
         retriever = Retriever.build(model, images, ids=photos, probes=probes)
@@ -46,8 +46,8 @@ def main(argv=None):
             lost = [verdict in (ABSENT, NOT_UNDERSTOOD) for verdict in verdicts]
             refused.setdefault(kind, []).append((len(some), np.mean(lost)))
     print("| Words | number | refused |\n|---|---|---|")
-    for kind, found in refused.items():
-        number, share = np.mean(found, axis=0)
+    for kind, refusals in refused.items():
+        number, share = np.mean(refusals, axis=0)
         print(f"| {kind} | {number:.0f} | {share:.2f} |")
     return 0
 

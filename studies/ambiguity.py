@@ -76,10 +76,10 @@ class Points(NamedTuple):
     def table(self):
         """`(N, most captions of a photo)`, the captions of each photo, then −1."""
         counts = np.bincount(self.owners, minlength=len(self.images))
-        found = np.full((len(counts), counts.max()), -1)
+        table = np.full((len(counts), counts.max()), -1)
         order = np.argsort(self.owners, kind="stable")
-        found[np.arange(counts.max()) < counts[:, None]] = order
-        return found
+        table[np.arange(counts.max()) < counts[:, None]] = order
+        return table
 
     def features(self, rows, images, table):
         """What the oracle reads of some captions and images, `(Q, B, 3)`."""
@@ -88,8 +88,8 @@ class Points(NamedTuple):
         cosines = cosines.reshape(len(rows), *columns.shape)
         is_other = (columns >= 0) & (columns != np.asarray(rows)[:, None, None])
         best = np.sort(np.where(is_other, cosines, -1.0), axis=2)
-        own = self.captions[rows] @ self.images[images].T
-        return np.stack([best[..., -1], best[..., -2], own], axis=2)
+        own_cosines = self.captions[rows] @ self.images[images].T
+        return np.stack([best[..., -1], best[..., -2], own_cosines], axis=2)
 
 
 class Half(NamedTuple):
@@ -115,8 +115,8 @@ def halves(points, judgments, seed):
     }
     asked = np.array(
         [
-            caption[row[own], " ".join(text.split())]
-            for own, text in zip(judgments.own, judgments.captions, strict=True)
+            caption[row[photo], " ".join(text.split())]
+            for photo, text in zip(judgments.photo, judgments.captions, strict=True)
         ]
     )
     judged = np.array([row[name] for name in judgments.images])
@@ -150,12 +150,12 @@ def main(argv=None):
     text = ", ".join(mean_and_deviation(column, ".2f") for column in np.transpose(weights))
     print(f"oracle: greatest, second, cosine of the points, bias: {text}")
     _header(NUMBERS)
-    for name, found in plain_numbers(*data, trials).items():
-        _row(name, NUMBERS, found)
+    for name, measured_by_seed in plain_numbers(*data, trials).items():
+        _row(name, NUMBERS, measured_by_seed)
     _header(ALL)
     for name in options.heads:
-        found = of_head(HEADS[name], data[0], data[-1], trials)
-        _row(name, ALL, found)
+        measured_by_seed = of_head(HEADS[name], data[0], data[-1], trials)
+        _row(name, ALL, measured_by_seed)
     return 0
 
 
@@ -175,24 +175,24 @@ def plain_numbers(train, validation, test, trials):
     }
     if test.spreads is not None:
         known["σ of the preset"] = test.spreads[1]
-    found = {name: {} for name in [*known, "best cosine"]}
+    by_name = {name: {} for name in [*known, "best cosine"]}
     for seed, parts in trials.items():
         for half in parts:
             cosines = test.captions[half.questions] @ test.images[half.gallery].T
             numbers = {name: values[half.questions] for name, values in known.items()}
             for name, values in {**numbers, "best cosine": cosines.max(axis=1)}.items():
                 row = [spearman(values, counts) for counts in half.counts]
-                found[name].setdefault(seed, []).append(row)
-    return found
+                by_name[name].setdefault(seed, []).append(row)
+    return by_name
 
 
 def of_head(options, train, test, trials):
     """`{seed: rows of columns}` of the variances that some options of `zoo.models.pfe` train."""
-    found = {}
+    results = {}
     for seed, parts in trials.items():
         model = fitted(options, train, seed)
-        found[seed] = [measured(model, test, half) for half in parts]
-    return found
+        results[seed] = [measured(model, test, half) for half in parts]
+    return results
 
 
 def fitted(options, train, seed):
@@ -203,11 +203,11 @@ def fitted(options, train, seed):
     steps = EPOCHS * of_epoch
 
     def batches():
-        rng, left = np.random.default_rng(seed), np.empty(0, int)
+        rng, remaining = np.random.default_rng(seed), np.empty(0, int)
         for _ in range(steps):
-            if len(left) < min(BATCH, len(train.captions)):
-                left = rng.permutation(len(train.captions))
-            rows, left = left[:BATCH], left[BATCH:]
+            if len(remaining) < min(BATCH, len(train.captions)):
+                remaining = rng.permutation(len(train.captions))
+            rows, remaining = remaining[:BATCH], remaining[BATCH:]
             labels = train.owners[rows].astype("int32")
             batch = {"images": train.images[labels], "captions": train.captions[rows]}
             yield batch | {"image_labels": labels, "caption_labels": labels}
@@ -238,10 +238,10 @@ def measured(model, test, half):
         scores.argmax(axis=1) == test.owners,
     )
     recall = [100 * np.mean(right) for right in is_right]
-    own = [abstention_auc(-side, right) for side, right in zip(spreads, is_right, strict=True)]
+    aucs = [abstention_auc(-side, right) for side, right in zip(spreads, is_right, strict=True)]
     of_photos, of_captions = spreads[0][half.gallery], spreads[1][half.questions]
-    found = [spearman(of_captions, counts) for counts in half.counts]
-    found += [
+    values = [spearman(of_captions, counts) for counts in half.counts]
+    values += [
         spearman(of_photos, counts.sum(axis=0))
         for counts in (np.nan_to_num(half.people), half.likely)
     ]
@@ -249,18 +249,20 @@ def measured(model, test, half):
     fits = half.people[np.arange(len(scores)), scores.argmax(axis=1)]
     judged = ~np.isnan(fits)
     for number in (of_captions, scores.max(axis=1) - scores.mean(axis=1)):
-        found.append(abstention_auc(number[judged], fits[judged] > 0))
-    return [*found, *recall, *own]
+        values.append(abstention_auc(number[judged], fits[judged] > 0))
+    return [*values, *recall, *aucs]
 
 
 def _header(columns):
     print(f"\n| | {' | '.join(columns)} |\n{'|---' * (len(columns) + 1)}|")
 
 
-def _row(name, columns, found):
-    by_seed = np.array([np.mean(parts, axis=0) for parts in found.values()])
+def _row(name, columns, by_seed_rows):
+    by_seed = np.array([np.mean(parts, axis=0) for parts in by_seed_rows.values()])
     forms = [".1f" if column in RETRIEVAL else "+.2f" for column in columns]
-    cells = [mean_and_deviation(one, form) for one, form in zip(by_seed.T, forms, strict=True)]
+    cells = [
+        mean_and_deviation(values, form) for values, form in zip(by_seed.T, forms, strict=True)
+    ]
     print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 

@@ -46,11 +46,11 @@ def main(argv=None):
     model, split = opened.opened(settings.run, settings.data_dir, settings.smoke)
     encoded = opened.gaussians(settings.run, model, split)
     results = {
-        name: measure(encoded, encoded.pairs(similarities.get(key, model)).kept(), settings)
+        name: measure(encoded, encoded.pairs(similarities.get(key, model)).in_memory(), settings)
         for name, key in EXACT.items()
     }
     results |= {
-        f"FAISS, {name}": measure(encoded, found(encoded, settings, with_sigma), settings)
+        f"FAISS, {name}": measure(encoded, index_ranking(encoded, settings, with_sigma), settings)
         for name, with_sigma in (("means", False), ("means, then CSD by σ", True))
     }
     shown = (*columns.PCMEPP, columns.whole_split("recall@1"), columns.whole_rsum())
@@ -62,7 +62,7 @@ def main(argv=None):
     return results
 
 
-def found(encoded, settings, with_sigma):
+def index_ranking(encoded, settings, with_sigma):
     """What each direction finds by an index of the other side: `(i2t, t2i)` scores of all pairs."""
     sides = encoded.images, encoded.captions
     return tuple(scores_of(*pair, settings, with_sigma) for pair in (sides, sides[::-1]))

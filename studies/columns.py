@@ -84,10 +84,10 @@ def log_variance():
 
     def value(side):
         def of(metrics):
-            found = metrics["sets"][side]["log_circular_variance"]
-            if found is None:
+            log_variances = metrics["sets"][side]["log_circular_variance"]
+            if log_variances is None:
                 raise KeyError(side)
-            return found
+            return log_variances
 
         return of
 

@@ -121,7 +121,7 @@ def triplets_of(records, threshold, num_regions):
 
 def measure(model, records, triplets, size, triplets_at_once=64):
     """What a model says of crops and captions A and C of each triplet."""
-    found = {"similarity": [], "crops": [], "captions": []}
+    measured = {"similarity": [], "crops": [], "captions": []}
     for start in range(0, len(triplets), triplets_at_once):
         some, pictures = triplets[start : start + triplets_at_once], []
         for triplet in some:
@@ -131,12 +131,14 @@ def measure(model, records, triplets, size, triplets_at_once=64):
         crops = model.image_encoder.predict_on_batch(np.stack(pictures).astype("float32"))
         captions = model.caption_encoder.predict(model.tokenize(texts), verbose=0)
         every = np.asarray(model.similarity(crops, captions))
-        own = np.arange(len(some))
-        found["similarity"].append(every.reshape(len(some), 2, len(some), 2)[own, :, own, :])
+        diagonal = np.arange(len(some))
+        measured["similarity"].append(
+            every.reshape(len(some), 2, len(some), 2)[diagonal, :, diagonal, :]
+        )
         if "log_variance" in crops:
             for side, embedding in (("crops", crops), ("captions", captions)):
-                found[side].append(np.asarray(model.uncertainty(embedding)).reshape(-1, 2))
-    return {side: np.concatenate(values) for side, values in found.items() if values}
+                measured[side].append(np.asarray(model.uncertainty(embedding)).reshape(-1, 2))
+    return {side: np.concatenate(values) for side, values in measured.items() if values}
 
 
 def captions_of(records, triplet):
@@ -148,13 +150,13 @@ def summary(measured):
     """The shares and means of `measure`, as metrics.json has them; a tie is not right."""
     (aa, ac), (ca, cc) = np.moveaxis(measured["similarity"], 0, -1)
     right = {"crop_a": aa > ac, "crop_c": cc > ca, "caption_a": aa > ca, "caption_c": cc > ac}
-    found = {"selection": {query: float(np.mean(hits)) for query, hits in right.items()}}
+    results = {"selection": {query: float(np.mean(hits)) for query, hits in right.items()}}
     if "crops" in measured:
-        found["mean_uncertainty"] = {
+        results["mean_uncertainty"] = {
             side: dict(zip("ac", measured[side].mean(axis=0).tolist(), strict=True))
             for side in ("crops", "captions")
         }
-    return found
+    return results
 
 
 def draw(run, table, records, triplets, measured, rows=5):

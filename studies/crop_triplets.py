@@ -41,10 +41,12 @@ def crop_triplets(
     share = area / np.prod(sizes[records.caption_image], axis=1)
     triplets = []
     for image in range(records.num_images):
-        own = np.flatnonzero((records.caption_image == image) & (area > 0) & (share <= largest))
-        if len(own) < 2:
+        candidates = np.flatnonzero(
+            (records.caption_image == image) & (area > 0) & (share <= largest)
+        )
+        if len(candidates) < 2:
             continue
-        first, *others = own[np.argsort(-area[own], kind="stable")][:num_regions]
+        first, *others = candidates[np.argsort(-area[candidates], kind="stable")][:num_regions]
         overlap = _overlap(corners[first], corners[others])
         second = others[int(np.argmin(overlap))]
         both = corners[[first, second]]
@@ -80,11 +82,11 @@ def _corners(boxes, sizes):
     return np.clip(ends, 0, sizes[:, None]).reshape(-1, 4)
 
 
-def _overlap(one, others):
+def _overlap(box, others):
     """Intersection over union of one box with others, by their corners."""
-    edges = np.minimum(one[2:], others[:, 2:]) - np.maximum(one[:2], others[:, :2])
+    edges = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     intersection = np.prod(np.maximum(edges, 0), axis=1)
-    area = np.prod(one[2:] - one[:2]) + np.prod(others[:, 2:] - others[:, :2], axis=1)
+    area = np.prod(box[2:] - box[:2]) + np.prod(others[:, 2:] - others[:, :2], axis=1)
     return intersection / (area - intersection)
 
 

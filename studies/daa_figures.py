@@ -78,7 +78,7 @@ def main(argv=None):
                 f"{split.records.summary()}"
             )
         encoded = evaluation.encode(model, split.records, split.source)
-        pairs = encoded.pairs(model.similarity).kept()
+        pairs = encoded.pairs(model.similarity).in_memory()
         results["precision_at"][Path(name).name] = precision_at(pairs, semantic.matrix())
         ranked[Path(name).name] = pairs
         history = training.read_history(RunFolder.existing(name).history_path)
@@ -108,26 +108,26 @@ def retrieved(settings, split, ranked, matrix):
         return np.flatnonzero(records.image_labels == label).tolist()
 
     pairs = {name: as_similarity(scores) for name, scores in ranked.items()}
-    caption, found, values = choose(pairs, as_similarity(matrix), annotated, settings.shown)
+    caption, results, values = choose(pairs, as_similarity(matrix), annotated, settings.shown)
     if split.picture is not None:
-        words, own = records.captions[caption], annotated(caption)
-        figure = draw_retrieved(words, found, values, split.picture, own)
+        words, is_annotated = records.captions[caption], annotated(caption)
+        figure = draw_retrieved(words, results, values, split.picture, is_annotated)
         plots.save(figure, settings.out / "retrieved.png")
     items = {
         name: {"images": images.tolist(), "scores": values[name].tolist()}
-        for name, images in found.items()
+        for name, images in results.items()
     }
     return {"caption": str(records.captions[caption]), "runs": items}
 
 
 def precision_at(pairs, matrix):
     """ASP at depths that grow alike, up to the whole gallery of each direction."""
-    found = {}
+    precisions = {}
     for side, gallery in (("i2t", pairs.shape[1]), ("t2i", pairs.shape[0])):
         depths = np.unique(np.geomspace(min(5, gallery), gallery, DEPTHS).round().astype(int))
         asp = semantic_precision_at(pairs, matrix, depths.tolist())[side]
-        found[side] = {"depths": depths.tolist(), "asp": asp}
-    return found
+        precisions[side] = {"depths": depths.tolist(), "asp": asp}
+    return precisions
 
 
 def draw(out, results):
@@ -180,30 +180,30 @@ def choose(pairs, matrix, annotated, shown):
     by_caption = {name: scores.transposed() for name, scores in pairs.items()}
     meaning = matrix.transposed()
     for caption in range(meaning.shape[0]):
-        found = {
+        candidates = {
             name: np.argsort(-scores.rows(caption, caption + 1)[0], kind="stable")[:shown]
             for name, scores in by_caption.items()
         }
         scores = meaning.rows(caption, caption + 1)[0]
-        values = {name: scores[images] for name, images in found.items()}
+        values = {name: scores[images] for name, images in candidates.items()}
         means = [of_run.mean() for of_run in values.values()]
-        own = annotated(caption)
-        is_right = all(images[0] in own for images in found.values())
+        is_annotated = annotated(caption)
+        is_right = all(images[0] in is_annotated for images in candidates.values())
         key = (is_right, max(means) - min(means))
         if best is None or key > best[0]:
-            best = key, caption, found, values
+            best = key, caption, candidates, values
     return best[1:]
 
 
 @styled
-def draw_retrieved(caption, found, values, picture, annotated):
+def draw_retrieved(caption, results, values, picture, annotated):
     """One block of pictures a run, the best first, the CIDEr of each below it."""
-    shown = len(next(iter(found.values())))
+    shown = len(next(iter(results.values())))
     rows = -(-shown // COLUMNS)
-    figure = new_figure(CELL * COLUMNS, len(found) * (rows * (CELL + 0.2) + 0.35) + 0.5)
+    figure = new_figure(CELL * COLUMNS, len(results) * (rows * (CELL + 0.2) + 0.35) + 0.5)
     figure.suptitle(textwrap.fill(f"“{caption}”", 90))
-    blocks = np.atleast_1d(figure.subfigures(len(found), 1))
-    for block, (name, images) in zip(blocks, found.items(), strict=True):
+    blocks = np.atleast_1d(figure.subfigures(len(results), 1))
+    for block, (name, images) in zip(blocks, results.items(), strict=True):
         block.suptitle(f"{name}: mean CIDEr {values[name].mean():.3f}", fontsize=9)
         grid = block.subplots(rows, COLUMNS, squeeze=False)
         for axis in grid.ravel()[shown:]:
@@ -234,9 +234,9 @@ def precision_at_plot(depths, precisions):
     figure = new_figure(9.0, 3.4)
     axes = figure.subplots(1, 2, sharey=True)
     for axis, (side, name) in zip(axes, DIRECTIONS.items(), strict=True):
-        for number, (system, found) in enumerate(precisions.items()):
+        for number, (system, precision) in enumerate(precisions.items()):
             color, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-            values = 100 * np.asarray(found[side])
+            values = 100 * np.asarray(precision[side])
             axis.plot(depths[side], values, color=color, marker=marker, label=system)
         axis.set(title=name, xlabel="N semantically nearest items", xscale="log")
     axes[0].set_ylabel("ASP (%)")

@@ -80,35 +80,38 @@ def first_results(retriever, labelled):
 
 def of_firsts(parts):
     """A table of first results by what is said of them."""
-    said, fit = np.concatenate(parts).T
+    probability, fit = np.concatenate(parts).T
     print("| said of first results | number | said | true | difference |\n|---|---|---|---|---|")
     for low, high in itertools.pairwise(BANDS):
-        part = (said >= low) & (said < high)
+        part = (probability >= low) & (probability < high)
         if part.any():
-            told, true = said[part].mean(), fit[part].mean()
+            predicted, true = probability[part].mean(), fit[part].mean()
             print(
-                f"| {low:.2f}–{min(high, 1):.2f} | {part.sum()} | {told:.2f} | {true:.2f} | "
-                f"{told - true:+.2f} |"
+                f"| {low:.2f}–{min(high, 1):.2f} | {part.sum()} | {predicted:.2f} | {true:.2f} | "
+                f"{predicted - true:+.2f} |"
             )
-    area = auroc(said[fit == 1], said[fit == 0])
-    print(f"\n{len(said)} first results: {said.mean():.2f} / {fit.mean():.2f}, AUC {area:.2f}")
+    area = auroc(probability[fit == 1], probability[fit == 0])
+    print(
+        f"\n{len(probability)} first results: {probability.mean():.2f} / {fit.mean():.2f}, "
+        f"AUC {area:.2f}"
+    )
 
 
 def of_pairs(labels):
     """Log loss and area under the curve of all labelled pairs, and whether order ever rises."""
     for retriever, labelled in labels:
-        truth, said, fits, rising = truth_of(labelled), [], [], 0
+        truth, predicted, fits, rising = truth_of(labelled), [], [], 0
         for answer in retriever.ask(labelled.texts, 2 * LISTED):
             if answer.fits is None:
                 continue
             rising += bool((np.diff(answer.fits) > 0).any())
             for photo, probability in zip(answer.ids.tolist(), answer.fits, strict=True):
                 if (answer.question, photo) in truth:
-                    said.append(probability)
+                    predicted.append(probability)
                     fits.append(truth[answer.question, photo])
-        said, fits = np.clip(said, 1e-6, 1 - 1e-6), np.array(fits)
-        loss = -np.mean(fits * np.log(said) + (1 - fits) * np.log(1 - said))
-        area = auroc(said[fits == 1], said[fits == 0])
+        predicted, fits = np.clip(predicted, 1e-6, 1 - 1e-6), np.array(fits)
+        loss = -np.mean(fits * np.log(predicted) + (1 - fits) * np.log(1 - predicted))
+        area = auroc(predicted[fits == 1], predicted[fits == 0])
         print(f"{len(fits)} pairs: log loss {loss:.3f}, AUC {area:.2f}, {rising} lists that rise")
 
 
@@ -162,14 +165,14 @@ def of_parts(labels, seed):
             question = int(rng.integers(len(labelled.texts)))
             photos = labelled.photos[labelled.questions == question].astype(int)
             rest = np.setdiff1d(np.arange(len(retriever)), photos)
-            own = rng.permutation(photos)[: min(size, len(photos))]
-            part = np.append(own, rng.permutation(rest)[: size - len(own)])
+            members = rng.permutation(photos)[: min(size, len(photos))]
+            part = np.append(members, rng.permutation(rest)[: size - len(members)])
             answer = retriever.ask(labelled.texts[question], 1, among=part)
             key = labelled.texts[question], int(answer.ids[0])
             if answer.fits is not None and key in (truth := truth_of(labelled)):
                 rows.append((answer.probability, truth[key]))
-        said, fit = np.array(rows).T
-        print(f"| {size} | {said.mean():.2f} | {fit.mean():.2f} | ({len(rows)})")
+        probability, fit = np.array(rows).T
+        print(f"| {size} | {probability.mean():.2f} | {fit.mean():.2f} | ({len(rows)})")
 
 
 if __name__ == "__main__":

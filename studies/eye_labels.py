@@ -29,17 +29,17 @@ def main(argv=None):
     parser = parser_of("eye_labels", __doc__, "flickr8k and coco_subset")
     options = parser.parse_args(argv)
     learner, galleries = learner_of(options)
-    said = left_out(learner, galleries, options.seed)
+    predictions = left_out(learner, galleries, options.seed)
     print(
         "| Photos | pairs | log loss | AUC of firsts | of all | first | 2–12 | nothing fits | 5+ |"
     )
     print("|---" * 9 + "|")
-    for name, one, told in zip(NAMES, galleries, said, strict=True):
-        print(row(name, one, told, ranks_of(learner, one)), flush=True)
-    fit, weights, told = galleries[0].fit, galleries[0].weights, said[0]
+    for name, gallery, predicted in zip(NAMES, galleries, predictions, strict=True):
+        print(row(name, gallery, predicted, ranks_of(learner, gallery)), flush=True)
+    fit, weights, predicted = galleries[0].fit, galleries[0].weights, predictions[0]
     print("\n| a list from | of what fits | does not fit |\n|---|---|---|")
     for least in LISTED:
-        share, unfit = of_list(told, fit, weights, least)
+        share, unfit = of_list(predicted, fit, weights, least)
         print(f"| {least} | {share:.2f} | {unfit:.2f} |")
     return 0
 
@@ -74,59 +74,61 @@ def learner_of(options):
 def left_out(learner, galleries, seed):
     """What is said of the pairs of each gallery, `(P,)`, by an opinion learnt without their
     question."""
-    found = Fits(learner.rho())
-    words, _ = learner.word_parts(found)
-    parts = learner.labelled_parts(found)
-    texts = sorted({text for one in galleries for text in one.texts})
+    fits = Fits(learner.rho())
+    words, _ = learner.word_parts(fits)
+    parts = learner.labelled_parts(fits)
+    texts = sorted({text for gallery in galleries for text in gallery.texts})
     order = np.random.default_rng(seed).permutation(len(texts)) % FOLDS
     fold = dict(zip(texts, order, strict=True))
-    folds = [np.array([fold[one.texts[row]] for row in one.questions]) for one in galleries]
-    said = [np.empty(len(one.fit)) for one in galleries]
+    folds = [
+        np.array([fold[gallery.texts[row]] for row in gallery.questions]) for gallery in galleries
+    ]
+    predictions = [np.empty(len(gallery.fit)) for gallery in galleries]
     for out in range(FOLDS):
         taught = []
-        for (table, fit, weights), own in zip(parts[:2], folds[:2], strict=True):
-            kept = own != out
-            rows = {name: values[kept] for name, values in table.items()}
-            taught.append((rows, fit[kept], weights[kept]))
+        for (table, fit, weights), folds_of_rows in zip(parts[:2], folds[:2], strict=True):
+            is_training = folds_of_rows != out
+            rows = {name: values[is_training] for name, values in table.items()}
+            taught.append((rows, fit[is_training], weights[is_training]))
         opinion = learner.opinion(SHORT, words + taught)
-        for told, (table, *_), own in zip(said, parts, folds, strict=True):
-            asked = own == out
-            told[asked] = opinion.probability(read_by(SHORT, table)[asked, 0])
-    return said
+        for predicted, (table, *_), folds_of_rows in zip(predictions, parts, folds, strict=True):
+            asked = folds_of_rows == out
+            predicted[asked] = opinion.probability(read_by(SHORT, table)[asked, 0])
+    return predictions
 
 
-def ranks_of(learner, one):
+def ranks_of(learner, gallery):
     """The rank of each labelled pair in the answer, from 0."""
-    rows, *_ = learner.gallery_of(one)
-    return (rows[one.questions] > rows[one.questions, one.photos][:, None]).sum(axis=1)
+    rows, *_ = learner.gallery_of(gallery)
+    return (rows[gallery.questions] > rows[gallery.questions, gallery.photos][:, None]).sum(axis=1)
 
 
-def row(name, one, told, ranks):
+def row(name, gallery, predicted, ranks):
     """A row of the table: weighted by what each pair stands for, but for ranks."""
-    fit, weights = one.fit, one.weights / one.weights.sum()
-    loss = -(weights @ (fit * np.log(told) + (1 - fit) * np.log(1 - told)))
-    count = np.bincount(one.questions, fit, len(one.texts))[one.questions]
+    fit, weights = gallery.fit, gallery.weights / gallery.weights.sum()
+    loss = -(weights @ (fit * np.log(predicted) + (1 - fit) * np.log(1 - predicted)))
+    count = np.bincount(gallery.questions, fit, len(gallery.texts))[gallery.questions]
     first, sure = ranks == 0, fit != 0.5
-    firsts = auroc(told[first & (fit == 1)], told[first & (fit == 0)])
+    firsts = auroc(predicted[first & (fit == 1)], predicted[first & (fit == 0)])
     places = (first, (ranks > 0) & (ranks < 12), first & (count == 0), first & (count >= 5))
     cells = [
-        f"{told[part].mean():.2f} / {fit[part].mean():.2f}" if part.any() else "–"
+        f"{predicted[part].mean():.2f} / {fit[part].mean():.2f}" if part.any() else "–"
         for part in places
     ]
-    every = _weighted_area(told[sure], fit[sure], weights[sure])
+    every = _weighted_area(predicted[sure], fit[sure], weights[sure])
     return (
         f"| {name} | {len(fit)} | {loss:.3f} | {firsts:.2f} | {every:.2f} | {' | '.join(cells)} |"
     )
 
 
-def of_list(told, fit, weights, least):
+def of_list(predicted, fit, weights, least):
     """Of all that fits, what a list from a probability on has; and what in it does not fit."""
-    shown = weights * (told >= least)
+    shown = weights * (predicted >= least)
     return (shown @ fit) / (weights @ fit), (shown @ (1 - fit)) / shown.sum()
 
 
-def _weighted_area(told, fit, weights):
-    order = np.argsort(told)
+def _weighted_area(predicted, fit, weights):
+    order = np.argsort(predicted)
     fit, weights = fit[order], weights[order]
     others = weights * (1 - fit)
     return (weights * fit) @ (np.cumsum(others) - others / 2) / ((weights @ fit) * others.sum())

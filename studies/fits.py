@@ -48,12 +48,12 @@ def main(argv=None):
         print(f"| photos | {ranks} | number | worst | wanted | judged alone | nAUC | of all |")
         print("|---" * (len(RANKS) + 7) + "|")
         for size in options.sizes:
-            found = [
+            results = [
                 getattr(people, ask)(size, options.seed + draw)
                 for people in halves
                 for draw in range(options.draws if size < people.count else 1)
             ]
-            print(row(size, found), flush=True)
+            print(row(size, results), flush=True)
     print("\n**70 % of the questions have an answer**\n")
     print("| photos | said | true | log loss | AUROC of absence |\n|---|---|---|---|---|")
     smaller = [size for size in options.sizes if size < halves[0].count]
@@ -89,8 +89,8 @@ def halves_of(options):
             )
         data = of_model.select(np.flatnonzero(part))
         judged = judgments.matrix(data.names, data.names)
-        told = with_fits(probes, learned, probes.bank)
-        yield People(data, options.model, told, judged, true)
+        with_learned = with_fits(probes, learned, probes.bank)
+        yield People(data, options.model, with_learned, judged, true)
 
 
 class People:
@@ -106,8 +106,8 @@ class People:
         scores = data.scores(self.asked)
         scale, self.judged = score_scale(scores, np.eye(count, dtype=bool)), judged
         with mock.patch.object(reading, "oracle", return_value=weights):
-            told = reading.relevance(data.sentences, self.asked, owners, count, scores, scale)
-        self.truth = np.where(np.isnan(judged), told, judged)
+            relevant = reading.relevance(data.sentences, self.asked, owners, count, scores, scale)
+        self.truth = np.where(np.isnan(judged), relevant, judged)
         self.is_judged = (~np.isnan(self.judged)).sum(axis=1) > 1
 
     def retriever(self, photos):
@@ -130,27 +130,27 @@ class People:
         retriever = self.retriever(photos)
         queries, texts = take(self.queries, questions), [self.texts[row] for row in questions]
         _, ids = retriever.index.search(queries, min(20, len(photos)))
-        said = retriever.judged(queries, "captions", texts)
-        kept = np.array([one.fits is not None for one in said])
-        said = [one for one in said if one.fits is not None]
-        fits = np.array([one.fits for one in said])
-        truth = self.truth[questions[kept, None], ids[kept]]
-        judged = self.judged[questions[kept, None], ids[kept]]
+        answers = retriever.judged(queries, "captions", texts)
+        has_fits = np.array([answer.fits is not None for answer in answers])
+        answers = [answer for answer in answers if answer.fits is not None]
+        fits = np.array([answer.fits for answer in answers])
+        truth = self.truth[questions[has_fits, None], ids[has_fits]]
+        judged = self.judged[questions[has_fits, None], ids[has_fits]]
         return {
             "said": fits,
             "fits": retriever.judge.fits,
             "true": truth,
             "judged": judged,
-            "number": np.array([one.number for one in said]),
-            "fitting": self.truth[np.ix_(questions[kept], photos)].sum(axis=1),
-            "wanted": np.array([one.wanted for one in said if one.wanted is not None]),
-            "right": ids[kept, 0] == questions[kept],
-            "of_people": self.is_judged[questions[kept]],
+            "number": np.array([answer.number for answer in answers]),
+            "fitting": self.truth[np.ix_(questions[has_fits], photos)].sum(axis=1),
+            "wanted": np.array([answer.wanted for answer in answers if answer.wanted is not None]),
+            "right": ids[has_fits, 0] == questions[has_fits],
+            "of_people": self.is_judged[questions[has_fits]],
         }
 
     def mixture(self, size, options):
         """Of 30 % of the questions all that fits is taken out, and others fill the gallery."""
-        said, true, present, is_there = [], [], [], []
+        predicted, true, present, is_there = [], [], [], []
         for draw in range(options.draws):
             rng = np.random.default_rng(1000 + options.seed + draw)
             order = rng.permutation(self.count)
@@ -173,58 +173,59 @@ class People:
                     inside &= self.truth[question, ids[i]] < TAKEN_OUT
                 chosen = np.flatnonzero(inside)
                 parts.append((scores[i, chosen], ids[i, chosen]))
-            told, top, fits, ids = _scores(parts, self.truth, photos, retriever, queries)
+            query_scores, top, fits, ids = _scores(parts, self.truth, photos, retriever, queries)
             questions = Questions(queries, "captions", texts=texts)
             asked = facts(retriever.calibration, judge, questions, ids)
-            found = judge.probabilities(told, top, asked)
-            said.append(found["fits"][:, 0])
+            probabilities = judge.probabilities(query_scores, top, asked)
+            predicted.append(probabilities["fits"][:, 0])
             true.append(fits)
-            present.append(found["fits"][:, 0])
+            present.append(probabilities["fits"][:, 0])
             is_there.append(~absent)
-        return said, true, present, is_there
+        return predicted, true, present, is_there
 
     def certified(self, size, options):
         """What certified cut-offs keep over splits of the questions' photos: pairs by share."""
-        told = {share: [] for share in SHARES}
+        predicted = {share: [] for share in SHARES}
         for draw in range(options.splits // 2):
-            found = self.there(size, 5000 + options.seed + draw)
+            drawn = self.there(size, 5000 + options.seed + draw)
             for share in SHARES:
-                cut = found["fits"].cut(share, size)
+                cut = drawn["fits"].cut(share, size)
                 if cut is not None:
-                    shown = found["said"] >= cut.threshold
-                    unfit = ((1 - found["true"]) * shown).sum() / max(1, shown.sum())
-                    told[share].append((unfit, shown.any(axis=1).mean()))
-        return told
+                    shown = drawn["said"] >= cut.threshold
+                    unfit = ((1 - drawn["true"]) * shown).sum() / max(1, shown.sum())
+                    predicted[share].append((unfit, shown.any(axis=1).mean()))
+        return predicted
 
 
-def row(size, found):
-    names = found[0].keys() - {"fits"}
-    joint = {name: np.concatenate([one[name] for one in found]) for name in names}
-    said, true = joint["said"], joint["true"]
+def row(size, parts):
+    names = parts[0].keys() - {"fits"}
+    joint = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    predicted, true = joint["said"], joint["true"]
     cells = [
-        f"{said[:, low:high].mean():.3f} / {true[:, low:high].mean():.3f}" for low, high in RANKS
+        f"{predicted[:, low:high].mean():.3f} / {true[:, low:high].mean():.3f}"
+        for low, high in RANKS
     ]
     cells.append(f"{joint['number'].mean():.2f} / {joint['fitting'].mean():.2f}")
-    away = np.abs(said.mean(axis=0) - true.mean(axis=0))
+    away = np.abs(predicted.mean(axis=0) - true.mean(axis=0))
     cells.append(f"{away[0]:.3f}, {away[1:].max():.3f}; mean {away.mean():.3f}")
     cells.append(f"{joint['wanted'].mean():.3f} / {joint['right'].mean():.3f}")
     known = ~np.isnan(joint["judged"][:, 0]) & joint["of_people"]
-    first, fits = said[known, 0], joint["judged"][known, 0] > 0
+    first, fits = predicted[known, 0], joint["judged"][known, 0] > 0
     cells.append(f"{first.mean():.3f} / {fits.mean():.3f} (n = {known.sum()})")
     cells.append(f"{abstention_auc(first, fits):.3f}")
     drawn = np.random.default_rng(0).random(len(true)) < true[:, 0]
-    return f"| {size:,} | {' | '.join(cells)} | {abstention_auc(said[:, 0], drawn):.3f} |"
+    return f"| {size:,} | {' | '.join(cells)} | {abstention_auc(predicted[:, 0], drawn):.3f} |"
 
 
 def mixture(size, halves):
     """A row on what was said of questions of which 30 % have no answer."""
-    said, true, present, is_there = (
-        np.concatenate([part for one in column for part in one])
+    predicted, true, present, is_there = (
+        np.concatenate([part for values in column for part in values])
         for column in zip(*halves, strict=True)
     )
     area = auroc(present[is_there], present[~is_there])
-    loss = -(true * np.log(said) + (1 - true) * np.log(1 - said)).mean()
-    return f"| {size:,} | {said.mean():.3f} | {true.mean():.3f} | {loss:.3f} | {area:.3f} |"
+    loss = -(true * np.log(predicted) + (1 - true) * np.log(1 - predicted)).mean()
+    return f"| {size:,} | {predicted.mean():.3f} | {true.mean():.3f} | {loss:.3f} | {area:.3f} |"
 
 
 def certified(size, halves):
@@ -253,8 +254,8 @@ def _scores(parts, truth, photos, retriever, queries):
     if retriever.index.own_space is not None:
         vectors = retriever.index.answer_vectors(ids)
         beside = agreement(vectors, retriever.index.centre, retriever.judge.copies)
-    told = QueryScores(top, mean, variance, size, *beside)
-    return told, top, truth[photos, ids[:, 0]], ids
+    query_scores = QueryScores(top, mean, variance, size, *beside)
+    return query_scores, top, truth[photos, ids[:, 0]], ids
 
 
 def _parser():

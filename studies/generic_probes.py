@@ -54,7 +54,7 @@ class World(NamedTuple):
     fit: np.ndarray  # (captions, photos)
     probes: Probes | None = None  # of the packaged photos; without any some of these stand for them
     stand_in: int = 170
-    own: int = OWN
+    num_own: int = OWN
     has_rho: bool = True
 
     def part(self, photos):
@@ -62,8 +62,8 @@ class World(NamedTuple):
         rows = np.flatnonzero(np.isin(self.owners, photos))
         owners = np.searchsorted(photos, self.owners[rows])
         sides = take(self.images, photos), take(self.captions, rows)
-        numbers, whole = np.arange(len(photos)), np.ones(len(photos), bool)
-        return Probes.of(*sides, numbers, owners, owners, whole=whole), rows, owners
+        numbers, is_whole = np.arange(len(photos)), np.ones(len(photos), bool)
+        return Probes.of(*sides, numbers, owners, owners, whole=is_whole), rows, owners
 
 
 class Answers(NamedTuple):
@@ -80,34 +80,36 @@ def main(argv=None):
     parser.add_argument("--draws", type=int, default=6, help="galleries per row (default 6)")
     parser.add_argument("--cache", type=Path, help="folder to keep encoded photos in")
     options = parser.parse_args(argv)
-    found = {}
+    results = {}
     for world in [*worlds_of_clip(options.data), world_of_preset(options)]:
         for kind in ("other contents", "alike") if world.probes is None else ("COCO's",):
             for seed in range(options.draws):
-                for row, one in galleries(world, kind, seed):
-                    found.setdefault(row, []).append(one)
-    report(found)
+                for row, gallery in galleries(world, kind, seed):
+                    results.setdefault(row, []).append(gallery)
+    report(results)
 
 
-def report(found):
+def report(results):
     """Prints the table of lists of `Answers` by `(model, photos, items, way, probes)`."""
-    general = {row: of for row, of in found.items() if "alike" not in row[-1]}
-    models = list(dict.fromkeys(row[0] for row in found))
+    general = {row: of for row, of in results.items() if "alike" not in row[-1]}
+    models = list(dict.fromkeys(row[0] for row in results))
     shifts = {
         model: [of for row, of in general.items() if row[0] == model and "+" not in row[-1]]
         for model in models
     }
     print(f"| model | photos | items | way | calibrated by | {COLUMNS} |\n{'|---' * 12}|")
     errors = {False: [], True: []}
-    for row, of in found.items():
+    for row, of in results.items():
         others = [rows for model, rows in shifts.items() if model != row[0]]
         line, away, holds = _line(of, *elsewhere(others))
         print(f"| {' | '.join(map(str, row))} | {line} |")
         if row in general:
             errors["+" in row[-1]].extend(zip(away, holds, strict=True))
-    told = ", ".join(f"{model} {elsewhere([rows])[0]:+.2f}" for model, rows in shifts.items())
+    shifts_text = ", ".join(
+        f"{model} {elsewhere([rows])[0]:+.2f}" for model, rows in shifts.items()
+    )
     mean, deviation = elsewhere(shifts.values())
-    print(f"\nThe mean shift: {told}; together {mean:+.2f}, deviation {deviation:.2f}.")
+    print(f"\nThe mean shift: {shifts_text}; together {mean:+.2f}, deviation {deviation:.2f}.")
     for name, of in (("Other photos alone", errors[False]), (f"With {OWN} own", errors[True])):
         away, holds = np.array(of).T
         print(
@@ -118,13 +120,15 @@ def report(found):
 
 def worlds_of_clip(data):
     """The `World`s of the vectors."""
-    folder, told = data / "clip_vectors", {}
+    folder, sentences_of_image = data / "clip_vectors", {}
     with open(data / "flickr8k" / "pairs.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            told.setdefault(Path(row["image"]).name, []).append(row["caption"])
+            sentences_of_image.setdefault(Path(row["image"]).name, []).append(row["caption"])
     text = (data / "coco_annotations/captions_val2017.json").read_text("utf-8")
-    for one in json.loads(text)["annotations"]:
-        told.setdefault(f"{one['image_id']:012}.jpg", []).append(one["caption"])
+    for annotation in json.loads(text)["annotations"]:
+        sentences_of_image.setdefault(f"{annotation['image_id']:012}.jpg", []).append(
+            annotation["caption"]
+        )
     pairs, photos = (np.load(folder / f"flickr8k_clip_b32_{x}.npz") for x in ("pairs", "images"))
     coco = np.load(folder / "coco_val2017_clip_b16_pairs.npz")
     new = ~np.isin(photos["image_names"], pairs["image_names"])
@@ -135,10 +139,14 @@ def worlds_of_clip(data):
         ("CLIP B/16", "COCO", coco["images"], coco["image_names"], coco, np.arange(500), ()),
     ):
         sides = [{"mean": unit(x.astype(np.float32))} for x in (vectors, stored["captions"])]
-        texts = [(row, text.strip()) for row, photo in enumerate(photos) for text in told[photo]]
+        texts = [
+            (row, text.strip())
+            for row, photo in enumerate(photos)
+            for text in sentences_of_image[photo]
+        ]
         place = {pair: number for number, pair in enumerate(texts)}
-        own = zip(owners, stored["caption_texts"], strict=True)
-        rows = [place[owner, text.strip()] for owner, text in own]
+        captions_of_owner = zip(owners, stored["caption_texts"], strict=True)
+        rows = [place[owner, text.strip()] for owner, text in captions_of_owner]
         sentences = sentence_vectors([text for _, text in texts])
         fit = _fit(sides, owners, sentences, np.array(rows), np.array([row for row, _ in texts]))
         yield World(model, name, *sides, owners, fit, *more)
@@ -158,19 +166,19 @@ def world_of_preset(options):
     return World(MODEL, "Flickr8k", *sides, encoded.owners, fit, evaluation.general_probes(model))
 
 
-def _fit(sides, owners, sentences, rows, told, similarity=None):
+def _fit(sides, owners, sentences, rows, captioned, similarity=None):
     """How likely each photo fits each caption; `rows` of the sentences, whose photos are `told`."""
     similarity = similarity or similarities.Cosine()
     scores = scores_over(*sides, similarity, "images")
     scale = score_scale(scores, owners[:, None] == np.arange(scores.shape[1]))
-    return relevance(sentences, rows, told, scores.shape[1], scores, scale)
+    return relevance(sentences, rows, captioned, scores.shape[1], scores, scale)
 
 
 def galleries(world, kind, seed):
     """`(row of the table, Answers)` of galleries of several sizes, both ways."""
     rng = np.random.default_rng(seed)
     captioned, every = np.unique(world.owners), np.arange(length(world.images))
-    order, used, probes, own = rng.permutation(captioned), 0, world.probes, world.own
+    order, used, probes, num_own = rng.permutation(captioned), 0, world.probes, world.num_own
     if probes is None:
         used = world.stand_in
         if kind == "other contents":
@@ -180,24 +188,26 @@ def galleries(world, kind, seed):
         probes, rows, owners = world.part(np.sort(order[:used]))
         if world.has_rho:
             fit = world.fit[np.ix_(rows, np.sort(order[:used]))]
-            told = probes.images, probes.captions, owners, [""] * len(rows), None
-            told = Captioned(*told, similarities.Cosine(), None, relevance=fit)
-            probes = dataclasses.replace(probes, fits=learn_fits(told, hubs=False))
+            captioned_probes = probes.images, probes.captions, owners, [""] * len(rows), None
+            captioned_probes = Captioned(
+                *captioned_probes, similarities.Cosine(), None, relevance=fit
+            )
+            probes = dataclasses.replace(probes, fits=learn_fits(captioned_probes, hubs=False))
         probes = dataclasses.replace(probes, general=np.ones(len(rows), bool))
-    mine = world.part(np.sort(order[used : used + own]))[0]
-    left = order[used + own :]
+    mine = world.part(np.sort(order[used : used + num_own]))[0]
+    remaining = order[used + num_own :]
     others = rng.permutation(np.setdiff1d(every, captioned))
     for way, side in SIDES.items():
         for size in SIZES if way == "t2i" else SIZES[:2]:
-            filled = np.concatenate([left, others if way == "t2i" else left[:0]])[:size]
+            filled = np.concatenate([remaining, others if way == "t2i" else remaining[:0]])[:size]
             if len(filled) < 0.8 * size:
                 continue
-            for beside in (0, own):
+            for beside in (0, num_own):
                 asked = probes.beside(mine) if beside else probes
-                by = f"{kind}, {used or 170}" + (f" + {own} own" if beside else "")
-                one = answers(world, way, side, filled, asked)
-                if one is not None:
-                    yield (world.model, world.name, len(filled), way, by), one
+                by = f"{kind}, {used or 170}" + (f" + {num_own} own" if beside else "")
+                answered = answers(world, way, side, filled, asked)
+                if answered is not None:
+                    yield (world.model, world.name, len(filled), way, by), answered
 
 
 def answers(world, way, side, photos, probes):
@@ -216,8 +226,8 @@ def answers(world, way, side, photos, probes):
         return None
     fits = probes.fits.get(way)
     fits = fits and dataclasses.replace(fits, trials=(), most=fits.ceiling)
-    found, ids = index.search(queries, 20)
-    scores = index.scores_of(queries, found, ids, plain.copies)
+    scores_at_20, ids = index.search(queries, 20)
+    scores = index.scores_of(queries, scores_at_20, ids, plain.copies)
     true = float(np.take_along_axis(fit, ids[:, :1], axis=1).mean())
     # The interval is of questions about all photos; of Flickr8k's CLIP few have captions to ask.
     kinds, seen = plain.in_gallery.num_kinds, plain.in_gallery
@@ -227,47 +237,49 @@ def answers(world, way, side, photos, probes):
     plain = dataclasses.replace(plain, in_gallery=seen)
 
     def first(confidence, mean=0.0):
-        own = fits and dataclasses.replace(fits, sentence=np.add(fits.sentence, (0, mean)))
-        said = Judge(confidence, own).probabilities(scores, scores.top, Asked())
-        return said["wanted"] if fits is None else said["fits"][:, 0]
+        shifted_fits = fits and dataclasses.replace(fits, sentence=np.add(fits.sentence, (0, mean)))
+        probability = Judge(confidence, shifted_fits).probabilities(scores, scores.top, Asked())
+        return probability["wanted"] if fits is None else probability["fits"][:, 0]
 
     def judged(mean, spread):
         is_own = probes.own_questions(way)
         confidence = calibrated_elsewhere(plain, index, probes.pairs(way), is_own, spread, mean)
-        said = first(confidence, mean)
-        return said.mean(), *(end.mean() for end in confidence.interval(said))
+        probability = first(confidence, mean)
+        return probability.mean(), *(end.mean() for end in confidence.interval(probability))
 
     return Answers(true, _missing(first(plain), true), judged)
 
 
 def elsewhere(models):
     """Mean and deviation of the rows' mean shifts of all log odds; models count alike."""
-    of_each = [np.array([np.mean([one.shift for one in of]) for of in rows]) for rows in models]
+    of_each = [
+        np.array([np.mean([gallery.shift for gallery in of]) for of in rows]) for rows in models
+    ]
     mean = np.mean([shifts.mean() for shifts in of_each])
     squares = [np.mean((shifts - mean) ** 2) for shifts in of_each]
     return float(mean), float(np.sqrt(np.mean(squares)))
 
 
-def _missing(said, true):
+def _missing(probability, true):
     """The shift of all log odds by which what is said becomes what is true."""
-    true = np.clip(true, 0.5 / len(said), 1 - 0.5 / len(said))
-    said = np.clip(said, 1e-9, 1 - 1e-9)
-    return brentq(lambda by: expit(logit(said) + by).mean() - true, -30, 30)
+    true = np.clip(true, 0.5 / len(probability), 1 - 0.5 / len(probability))
+    probability = np.clip(probability, 1e-9, 1 - 1e-9)
+    return brentq(lambda by: expit(logit(probability) + by).mean() - true, -30, 30)
 
 
 def _contents(vectors, rng):
     """The places of photos along a random direction of what they show."""
-    left, sizes, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
-    return left[:, :CONTENTS] * sizes[:CONTENTS] @ rng.normal(size=CONTENTS)
+    left_vectors, sizes, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    return left_vectors[:, :CONTENTS] * sizes[:CONTENTS] @ rng.normal(size=CONTENTS)
 
 
 def _line(of, mean, spread):
     """`(cells of a row, errors, whether the interval holds)`."""
-    said, low, high = np.array([one.judged(mean, spread) for one in of]).T
-    true = np.array([one.true for one in of])
-    away, holds = np.abs(said - true), (low <= true) & (true <= high)
-    shift, width = np.mean([one.shift for one in of]), (high - low).mean()
-    cells = f"{said.mean():.3f} | {true.mean():.3f} | {shift:+.2f} | {away.mean():.3f}"
+    predicted, low, high = np.array([gallery.judged(mean, spread) for gallery in of]).T
+    true = np.array([gallery.true for gallery in of])
+    away, holds = np.abs(predicted - true), (low <= true) & (true <= high)
+    shift, width = np.mean([gallery.shift for gallery in of]), (high - low).mean()
+    cells = f"{predicted.mean():.3f} | {true.mean():.3f} | {shift:+.2f} | {away.mean():.3f}"
     return f"{cells} | {away.max():.3f} | {holds.mean():.2f} | {width:.2f}", away, holds
 
 

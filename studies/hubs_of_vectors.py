@@ -33,11 +33,11 @@ def main(argv=None):
     print(f"| direction | hubs | {' | '.join(f'R@{k}' for k in KS)} |\n|---|---|{'---|' * len(KS)}")
     for direction in ("t2i", "i2t"):
         for corrected in (False, True):
-            found = [
+            results = [
                 recalls(images, captions, owner, others, direction, corrected, draw)
                 for draw in range(options.draws)
             ]
-            cells = " | ".join(f"{100 * value:.1f}" for value in np.mean(found, axis=0))
+            cells = " | ".join(f"{100 * value:.1f}" for value in np.mean(results, axis=0))
             print(f"| {direction} | {'corrected' if corrected else 'as they are'} | {cells} |")
     return 0
 

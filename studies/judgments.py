@@ -15,7 +15,7 @@ class Judged(NamedTuple):
     """A pair of a caption and a photo that somebody judged."""
 
     caption: str  # the text
-    own: str  # the file of the photo that the caption is of
+    photo: str  # the file of the photo that the caption is of
     image: str  # the file of the photo that it was judged for
     grades: list  # of the experts who were asked, from 1 to 4
     yes: int  # how many of the crowd say so
@@ -45,7 +45,7 @@ def judged(folder: str | Path) -> list[Judged]:
 class Grades(NamedTuple):
     """One grade of a caption and a photo a row."""
 
-    own: np.ndarray  # `(G,)`, the file of the photo that the caption is of
+    photo: np.ndarray  # `(G,)`, the file of the photo that the caption is of
     images: np.ndarray  # `(G,)`, the file of the photo that it was judged for
     values: np.ndarray
 
@@ -53,9 +53,9 @@ class Grades(NamedTuple):
     def read(cls, folder: str | Path) -> tuple["Grades", "Grades"]:
         """The experts' grades, each of the three a row as in CLIPScore, and the crowd's shares."""
         rows = judged(folder)
-        experts = [(row.own, row.image, grade) for row in rows for grade in row.grades]
+        experts = [(row.photo, row.image, grade) for row in rows for grade in row.grades]
         crowd = [
-            (row.own, row.image, row.yes / (row.yes + row.no)) for row in rows if row.yes + row.no
+            (row.photo, row.image, row.yes / (row.yes + row.no)) for row in rows if row.yes + row.no
         ]
         return tuple(cls(*map(np.array, zip(*group, strict=True))) for group in (experts, crowd))
 
@@ -64,30 +64,30 @@ class Judgments(NamedTuple):
     """Pairs of a caption and a photo that people judged."""
 
     captions: np.ndarray  # `(P,)` strings
-    own: np.ndarray  # `(P,)`, the file of the photo that each caption is of
+    photo: np.ndarray  # `(P,)`, the file of the photo that each caption is of
     images: np.ndarray  # `(P,)`, the file of the photo that it was judged for
     fits: np.ndarray
 
     @classmethod
     def read(cls, folder: str | Path) -> "Judgments":
         """Reads `judgments.csv`."""
-        found = []
+        rows = []
         for row in judged(folder):
             fits = np.median(row.grades) >= 3 if row.grades else row.yes > row.no
-            found.append((row.caption, row.own, row.image, bool(fits)))
-        return cls(*map(np.array, zip(*found, strict=True)))
+            rows.append((row.caption, row.photo, row.image, bool(fits)))
+        return cls(*map(np.array, zip(*rows, strict=True)))
 
-    def matrix(self, own: list[str], images: list[str]) -> np.ndarray:
+    def matrix(self, photos: list[str], images: list[str]) -> np.ndarray:
         """`(Q, N)`: 1 and 0 as judged, NaN where nobody did; a caption fits its own photo unless
         people say no.
         """
-        row = {name: place for place, name in enumerate(own)}
+        row = {name: place for place, name in enumerate(photos)}
         column = {name: place for place, name in enumerate(images)}
-        found = np.full((len(own), len(images)), np.nan)
-        for name, image, fits in zip(self.own, self.images, self.fits, strict=True):
+        grades = np.full((len(photos), len(images)), np.nan)
+        for name, image, fits in zip(self.photo, self.images, self.fits, strict=True):
             if name in row and image in column:
-                found[row[name], column[image]] = fits
+                grades[row[name], column[image]] = fits
         for name, place in row.items():
-            if name in column and np.isnan(found[place, column[name]]):
-                found[place, column[name]] = 1.0
-        return found
+            if name in column and np.isnan(grades[place, column[name]]):
+                grades[place, column[name]] = 1.0
+        return grades

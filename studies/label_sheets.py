@@ -41,8 +41,8 @@ def main(argv=None):
         texts = [as_asked(row["asked"] or row["question"]) for row in asked]
         embedded = Tower(options.model, "captions").of_texts(texts)
         scores = scores_over(encoded.images, embedded, encoded.similarity, "images")
-        for row, own in zip(asked, scores, strict=True):
-            order = np.argsort(-own, kind="stable")
+        for row, row_scores in zip(asked, scores, strict=True):
+            order = np.argsort(-row_scores, kind="stable")
             ranks = np.append(
                 np.arange(SURE), np.sort(rng.permutation(np.arange(SURE, LAST))[:DRAWN])
             )

@@ -38,15 +38,16 @@ def main(argv=None):
     print(f"{known.sum():,} judged pairs of strangers, {truth[known].mean():.1%} fit")
     print("| half | reads | AUC | said | fit |\n|---|---|---|---|---|")
     for seed in range(HALVES):
-        one = np.random.default_rng(seed).permutation(len(truth)) < len(truth) // 2
+        is_first_half = np.random.default_rng(seed).permutation(len(truth)) < len(truth) // 2
         for name, columns in READS.items():
-            for learn, test in ((one, ~one), (~one, one)):
+            for learn, test in ((is_first_half, ~is_first_half), (~is_first_half, is_first_half)):
                 a, b = (known & part[:, None] & part for part in (learn, test))
-                found = Logistic.fit(table[a][:, columns], truth[a], PENALTY)
-                said = found.probability(table[b][:, columns])
-                area = auroc(said[truth[b] > 0], said[truth[b] == 0])
+                fitted = Logistic.fit(table[a][:, columns], truth[a], PENALTY)
+                probability = fitted.probability(table[b][:, columns])
+                area = auroc(probability[truth[b] > 0], probability[truth[b] == 0])
                 print(
-                    f"| {seed} | {name} | {area:.3f} | {said.mean():.3f} | {truth[b].mean():.3f} |"
+                    f"| {seed} | {name} | {area:.3f} | {probability.mean():.3f} "
+                    f"| {truth[b].mean():.3f} |"
                 )
     weights = weights_of(table[known], truth[known])
     print(weights)
@@ -82,8 +83,8 @@ def pairs_of(data, judgments):
     truth = judgments.matrix(data.names, data.names)
     scores = data.scores(asked)
     low, high = score_scale(scores, np.eye(len(scores), dtype=bool))
-    told = caption_features(data.sentences, asked, data.owners, len(data.names))
-    columns = np.concatenate([part for _, part in told], axis=1)
+    captions_features = caption_features(data.sentences, asked, data.owners, len(data.names))
+    columns = np.concatenate([part for _, part in captions_features], axis=1)
     share = (scores - low) / (high - low)
     return np.stack([*columns, share], axis=2), truth
 

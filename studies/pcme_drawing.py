@@ -68,12 +68,12 @@ def over_samples(drawn, free):
 
 
 @styled
-def by_zeta(found):
+def by_zeta(precisions):
     """Figure E.3: PMRP over ζ, a line a method."""
     figure = new_figure(8.0, 3.6)
     axes = figure.subplots(1, 2)
     for axis, side, title in zip(axes, ("i2t", "t2i"), SIDES, strict=True):
-        for place, (name, sides) in enumerate(found.items()):
+        for place, (name, sides) in enumerate(precisions.items()):
             look = {"color": PALETTE[place % len(PALETTE)], "marker": MARKERS[place % len(MARKERS)]}
             axis.plot((0, 1, 2), sides[side], label=name, **look)
         axis.set(xlabel="ζ, labels that may differ", ylabel="PMRP in %", title=title)

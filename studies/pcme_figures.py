@@ -106,8 +106,8 @@ def plane(settings):
     ids = np.array(model.tokenize([GENERIC]))
     ids = with_unknown(model.tokenizer, ids, UNKNOWN_WORDS)
     generic = model.caption_encoder.predict(ids, verbose=0)
-    found = plots.principal_plane(np.concatenate([items[0]["mean"], items[2]["mean"]]))
-    figure = pcme_drawing.two_panels(*items, found, generic)
+    principal = plots.principal_plane(np.concatenate([items[0]["mean"], items[2]["mean"]]))
+    figure = pcme_drawing.two_panels(*items, principal, generic)
     sizes = {"generic": generic["log_variance"], "captions": encoded.captions["log_variance"]}
     return figure, {name: float(np.mean(v, dtype=float)) / 2 for name, v in sizes.items()}
 
@@ -115,23 +115,23 @@ def plane(settings):
 def recall_by_uncertainty(settings):
     """Figure 6, and figure 5 of PCME++."""
     model, _, encoded = first_run(settings)
-    pairs, records = encoded.pairs(model.similarity).kept(), encoded.records
+    pairs, records = encoded.pairs(model.similarity).in_memory(), encoded.records
     folds = [(np.arange(records.num_images), np.arange(records.num_captions))]
     if settings.annotations_dir is not None:
         ids = records.image_ids, records.caption_ids
         benchmark = metrics.check_coco_ids(*ids, settings.annotations_dir)
         folds = [(benchmark.rows[a], benchmark.columns[b]) for a, b in benchmark.folds()]
-    found = {side: ([], []) for side in ("i2t", "t2i")}
+    curves = {side: ([], []) for side in ("i2t", "t2i")}
     for rows, columns in folds:
         of_fold = as_similarity(pairs).take(rows, columns)
         truth = metrics.LabelRelevance(records.image_labels[rows], records.caption_labels[columns])
-        found["i2t"][0].append(metrics.rank_queries(of_fold, truth))
-        found["i2t"][1].append(encoded.image_uncertainty[rows])
-        found["t2i"][0].append(metrics.rank_queries(of_fold.transposed(), truth.transposed()))
-        found["t2i"][1].append(encoded.caption_uncertainty[columns])
+        curves["i2t"][0].append(metrics.rank_queries(of_fold, truth))
+        curves["i2t"][1].append(encoded.image_uncertainty[rows])
+        curves["t2i"][0].append(metrics.rank_queries(of_fold.transposed(), truth.transposed()))
+        curves["t2i"][1].append(encoded.caption_uncertainty[columns])
     bins = {
         side: metrics.recall_in_bins(joined(ranks), np.concatenate(values))
-        for side, (ranks, values) in found.items()
+        for side, (ranks, values) in curves.items()
     }
     figure = plots.recall_by_uncertainty_plot(**bins)
     as_lists = {s: {k: np.asarray(v).tolist() for k, v in b.items()} for s, b in bins.items()}
@@ -173,7 +173,7 @@ def appended(settings):
         labels["Erased pixels"] = "share erased (%)"
     ids = texts.token_ids(run.model.tokenizer, run.encoded.records.captions[words])
     longer = (with_unknown(run.model.tokenizer, ids, count) for count in APPENDED)
-    columns = [inputs.measured(run, "captions", one) for one in longer]
+    columns = [inputs.measured(run, "captions", captions) for captions in longer]
     curves["Appended <unk>"] = np.array(APPENDED), np.log(np.stack(columns, axis=1))
     labels["Appended <unk>"] = "number of <unk>"
     panels = {name: (*curve, labels[name]) for name, curve in curves.items()}
@@ -222,8 +222,10 @@ def samples(settings):
     scale, shift = float(model.similarity.scale), float(model.similarity.shift)
 
     def precision(similarity):
-        found = metrics.evaluate_retrieval(encoded.pairs(similarity).kept(), encoded.relevance)
-        return [found[f"{side}_r_precision"] for side in ("i2t", "t2i")]
+        results = metrics.evaluate_retrieval(
+            encoded.pairs(similarity).in_memory(), encoded.relevance
+        )
+        return [results[f"{side}_r_precision"] for side in ("i2t", "t2i")]
 
     drawn = {
         count: precision(similarities.MatchProbability(scale, shift, count, settings.seed))
@@ -235,7 +237,7 @@ def samples(settings):
 
 def plausible(settings):
     """Figure E.3."""
-    found = {}
+    results = {}
     for name in settings.runs:
         folder = RunFolder(name)
         coco = folder.metrics.get("coco", {}) if folder.is_run and folder.finished else {}
@@ -244,11 +246,11 @@ def plausible(settings):
                 f"--runs {name}: expected a finished run with PMRP, which needs --annotations-dir "
                 "and annotations/instances_val2014.json in its --data-dir"
             )
-        found[Path(name).name] = {
+        results[Path(name).name] = {
             side: [coco[f"coco_5k_{side}_pmrp_{zeta}"] for zeta in (0, 1, 2)]
             for side in ("i2t", "t2i")
         }
-    return pcme_drawing.by_zeta(found), found
+    return pcme_drawing.by_zeta(results), results
 
 
 FIGURES = {

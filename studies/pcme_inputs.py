@@ -166,7 +166,7 @@ def retrieved_by(run, side):
     encoded = run.encoded
     if run.picture is None:
         raise InputError("figures F.3 and F.4 show pictures; this run reads features")
-    pairs = encoded.pairs(run.model.similarity).kept()
+    pairs = encoded.pairs(run.model.similarity).in_memory()
     values = {"images": encoded.image_uncertainty, "captions": encoded.caption_uncertainty}[side]
     draw = {
         "images": retrieval_sheets.sheet_of_images,

@@ -33,7 +33,7 @@ class Answers(NamedTuple):
 class Questions(NamedTuple):
     """The judged captions of a split."""
 
-    own: list  # Q files, the photo of each caption; one caption a photo
+    photos: list  # Q files, the photo of each caption; one caption a photo
     rows: np.ndarray  # `(Q,)`, rows of captions
     images: list  # N files
     fits: np.ndarray  # `(Q, N)`, 1 and 0 as judged, NaN where nobody did
@@ -44,19 +44,20 @@ class Questions(NamedTuple):
         judgments = Judgments.read(folder)
         root = Path(folder).resolve()
         images = [str(Path(path).resolve().relative_to(root)) for path in records.image_paths]
-        said = {
-            own: _plain(text) for own, text in zip(judgments.own, judgments.captions, strict=True)
+        answers = {
+            photo: _plain(text)
+            for photo, text in zip(judgments.photo, judgments.captions, strict=True)
         }
         rows = {}
         for row, (text, image) in enumerate(
             zip(records.captions, records.caption_image, strict=True)
         ):
-            if said.get(images[image]) == _plain(text):
+            if answers.get(images[image]) == _plain(text):
                 rows.setdefault(images[image], row)
         if not rows:
             raise InputError(f"{folder}: {FILE} judges no caption of this split")
-        own = list(rows)
-        return cls(own, np.array(list(rows.values())), images, judgments.matrix(own, images))
+        photos = list(rows)
+        return cls(photos, np.array(list(rows.values())), images, judgments.matrix(photos, images))
 
 
 def main(argv=None):
@@ -82,25 +83,25 @@ def asked(model, split, questions):
     """A model's `Answers`."""
     encoded = evaluation.encode(model, split.records, split.source)
     scores = np.asarray(model.similarity(encoded.images, encoded.captions)).T
-    own = split.records.caption_image[:, None] == np.arange(split.records.num_images)
+    is_owner = split.records.caption_image[:, None] == np.arange(split.records.num_images)
     sigma = encoded.caption_uncertainty
     return Answers(
         scores[questions.rows],
         None if sigma is None else sigma[questions.rows],
-        100 * metrics.recall_at_k(scores, own, 1),
+        100 * metrics.recall_at_k(scores, is_owner, 1),
     )
 
 
 def kendall(scores, questions, grades, variant, with_own):
     """A function of how often each photo was drawn: Kendall's τ × 100, as CLIPScore computes it."""
-    row = {name: place for place, name in enumerate(questions.own)}
+    row = {name: place for place, name in enumerate(questions.photos)}
     column = {name: place for place, name in enumerate(questions.images)}
-    kept = [
-        (row[own], column[image], value)
-        for own, image, value in zip(*grades, strict=True)
-        if own in row and image in column and (with_own or own != image)
+    pairs_kept = [
+        (row[photo], column[image], value)
+        for photo, image, value in zip(*grades, strict=True)
+        if photo in row and image in column and (with_own or photo != image)
     ]
-    rows, columns, values = (np.array(part) for part in zip(*kept, strict=True))
+    rows, columns, values = (np.array(part) for part in zip(*pairs_kept, strict=True))
     rows = rows.astype(int)
     of_pair = scores[rows, columns.astype(int)]
     return lambda weights: (
@@ -127,8 +128,8 @@ def of_counts(answers, questions):
     """Functions of weights: Spearman of σ, entropy and best score with how many photos fit."""
     counts = np.nansum(questions.fits, axis=1)
     read = answers.sigma, entropies(answers.scores), answers.scores.max(axis=1)
-    found = (None if values is None else _spearman(values, counts) for values in read)
-    return dict(zip(KNOWS, found, strict=True))
+    correlations = (None if values is None else _spearman(values, counts) for values in read)
+    return dict(zip(KNOWS, correlations, strict=True))
 
 
 def _spearman(values, counts):
@@ -146,32 +147,47 @@ def _plain(text):
 def tables(answers, questions, grades, draws):
     """Two tables in Markdown: of scores, and of what knows how many photos fit."""
     rng = np.random.default_rng(0)
-    count = len(questions.own)
+    count = len(questions.photos)
     drawn = [rng.multinomial(count, np.full(count, 1.0 / count)) for _ in range(draws)]
     first = [["τ_c", "τ_c, own pairs too", "τ_b", "τ_b, own pairs too", "R@1", "first photo fits"]]
     second = [list(KNOWS)]
-    for name, said in answers.items():
+    for name, answers_of_system in answers.items():
         cells = [
-            interval(kendall(said.scores, questions, group, variant, own), drawn, count, ".1f")
+            interval(
+                kendall(answers_of_system.scores, questions, group, variant, with_own_photo),
+                drawn,
+                count,
+                ".1f",
+            )
             for group, variant in zip(grades, "cb", strict=True)
-            for own in (False, True)
+            for with_own_photo in (False, True)
         ]
-        lowest, most = (np.mean(side) for side in first_fits(said.scores, questions.fits))
-        first.append([name, *cells, f"{said.recall:.1f}", f"{lowest:.2f} to {most:.2f}"])
-        knows = of_counts(said, questions).values()
+        lowest, most = (
+            np.mean(side) for side in first_fits(answers_of_system.scores, questions.fits)
+        )
+        first.append(
+            [name, *cells, f"{answers_of_system.recall:.1f}", f"{lowest:.2f} to {most:.2f}"]
+        )
+        knows = of_counts(answers_of_system, questions).values()
         second.append(
-            [name, *("–" if one is None else interval(one, drawn, count, "+.2f") for one in knows)]
+            [
+                name,
+                *(
+                    "–" if statistic is None else interval(statistic, drawn, count, "+.2f")
+                    for statistic in knows
+                ),
+            ]
         )
     return f"{_table(first)}\n{_table(second)}"
 
 
 def interval(function, drawn, count, form):
     """A number, and its 95 % interval over draws of photos."""
-    said = _signed(function(np.ones(count, int)), form)
+    value = _signed(function(np.ones(count, int)), form)
     if not drawn:
-        return said
+        return value
     ends = np.quantile([function(weights) for weights in drawn], (0.025, 0.975))
-    return f"{said} [{', '.join(_signed(end, form) for end in ends)}]"
+    return f"{value} [{', '.join(_signed(end, form) for end in ends)}]"
 
 
 def _signed(value, form):

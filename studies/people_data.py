@@ -58,19 +58,19 @@ class Encoded(NamedTuple):
         folder, names = Path(folder), list(photos)
         texts = [caption for name in names for caption in photos[name]]
         owners = np.repeat(np.arange(len(names)), [len(photos[name]) for name in names])
-        kept = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{name}.npz"
-        if kept is None or not kept.is_file():
+        cache_path = None if cache is None else Path(cache) / f"{Path(str(model)).name}-{name}.npz"
+        if cache_path is None or not cache_path.is_file():
             images = open_tower(model, "images").of_files([folder / name for name in names])
             captions = open_tower(model, "captions").of_texts(texts)
             arrays = {f"images_{key}": value for key, value in images.items()}
             arrays |= {f"captions_{key}": value for key, value in captions.items()}
             empty = np.zeros((len(texts), 1))
             arrays["sentences"] = sentence_vectors(texts) if sentences else empty
-            if kept is not None:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                np.savez(kept, **arrays)
+            if cache_path is not None:
+                cache_path.parent.mkdir(parents=True, exist_ok=True)
+                np.savez(cache_path, **arrays)
         else:
-            with np.load(kept) as file:
+            with np.load(cache_path) as file:
                 arrays = dict(file)
         sides = [
             {key.split("_", 1)[1]: value for key, value in arrays.items() if key.startswith(side)}
@@ -94,9 +94,9 @@ class Encoded(NamedTuple):
 
     def captioned(self, probes, encode, name):
         """What `learn_fits` reads, for a model with probes."""
-        told = self.images, self.captions, self.owners, self.texts, self.sentences
+        arguments = self.images, self.captions, self.owners, self.texts, self.sentences
         reference = {direction: probes.items(direction) for direction in ("t2i", "i2t")}
-        return Captioned(*told, self.similarity, encode, name, reference, near=probes.bank)
+        return Captioned(*arguments, self.similarity, encode, name, reference, near=probes.bank)
 
     def scores(self, rows):
         """Of some captions with all photos, `(Q, N)`, higher is better."""
@@ -118,16 +118,18 @@ def labels_of(data, preset, cache=None):
     shown = data / "coco_subset/images"
     photos = [(path.name, "") for path in sorted(shown.iterdir())]
     subset = Encoded.of_rows(shown, photos, preset, "coco_subset", cache)
-    found = []
+    galleries = []
     for name, encoded in (("flickr8k_test", tests), ("coco_subset", subset)):
-        own = [row for row in rows if row["gallery"] == name]
+        gallery_rows = [row for row in rows if row["gallery"] == name]
         place = {photo: row for row, photo in enumerate(encoded.names)}
-        texts = list(dict.fromkeys(row["question"] for row in own))
+        texts = list(dict.fromkeys(row["question"] for row in gallery_rows))
         number = {text: row for row, text in enumerate(texts)}
-        told = [(number[row["question"]], place[row["photo"]]) for row in own]
-        judged = [(float(row["fit"]), float(row["weight"])) for row in own]
-        found.append(Labelled(encoded.images, texts, *np.transpose(told), *np.transpose(judged)))
-    return found
+        pairs = [(number[row["question"]], place[row["photo"]]) for row in gallery_rows]
+        judged = [(float(row["fit"]), float(row["weight"])) for row in gallery_rows]
+        galleries.append(
+            Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged))
+        )
+    return galleries
 
 
 def fresh_galleries(data, preset, cache=None):
@@ -150,14 +152,19 @@ def fresh_labels_of(data, preset, part, cache=None):
     one; of a mistyped question the right spelling."""
     with open(FRESH, encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["part"] == part]
-    found = []
+    galleries = []
     for name, (encoded, paths) in fresh_galleries(data, preset, cache).items():
-        own = [row for row in rows if row["gallery"] == name]
+        gallery_rows = [row for row in rows if row["gallery"] == name]
         place = {path.name: row for row, path in enumerate(paths)}
-        typed = [as_asked(row["asked"] or row["question"]) for row in own]
+        typed = [as_asked(row["asked"] or row["question"]) for row in gallery_rows]
         texts = list(dict.fromkeys(typed))
         number = {text: row for row, text in enumerate(texts)}
-        pairs = [(number[text], place[row["photo"]]) for text, row in zip(typed, own, strict=True)]
-        judged = [(float(row["fit"]), float(row["weight"])) for row in own]
-        found.append(Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged)))
-    return found
+        pairs = [
+            (number[text], place[row["photo"]])
+            for text, row in zip(typed, gallery_rows, strict=True)
+        ]
+        judged = [(float(row["fit"]), float(row["weight"])) for row in gallery_rows]
+        galleries.append(
+            Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged))
+        )
+    return galleries

@@ -55,7 +55,7 @@ def main(argv=None):
     encoded = opened.gaussians(settings.run, model, split)
     of_image, of_caption = matches(split, settings.annotations_dir)
     rng = np.random.default_rng(settings.seed)
-    told = {}
+    results = {}
     for end in ("high", "low"):
         for side, uncertainty, of_item, draw in (
             ("images", encoded.image_uncertainty, of_image, draw_images),
@@ -65,13 +65,13 @@ def main(argv=None):
             name = f"{end}_{side}"
             figure = draw(split, chosen, [of_item[i] for i in chosen], uncertainty)
             plots.save(figure, settings.out / f"{name}.png")
-            told[name] = [
+            results[name] = [
                 {"item": int(i), "uncertainty": float(uncertainty[i]), "matches": of_item[i]}
                 for i in chosen
             ]
-    write_text(settings.out / "items.json", json.dumps(told, indent=2) + "\n")
+    write_text(settings.out / "items.json", json.dumps(results, indent=2) + "\n")
     print(f"{settings.out}: figures 4 to 7 of {split.records.summary()}")
-    return told
+    return results
 
 
 def matches(split, annotations_dir=None):
@@ -114,12 +114,12 @@ def drawn(uncertainty, of_item, end, settings, rng):
 
 
 @styled
-def draw_images(split, chosen, found, uncertainty):
+def draw_images(split, chosen, retrieved, uncertainty):
     """One row an image: the picture, and every caption that is plausible for it."""
     captions = split.records.captions
     lines = [
         [line for caption in of_one for line in textwrap.wrap(f"– {captions[caption]}", 96)]
-        for of_one in found
+        for of_one in retrieved
     ]
     heights = [max(CELL, 0.17 * len(of_one) + 0.3) for of_one in lines]
     figure = new_figure(9.2, sum(heights) + 0.3)
@@ -127,7 +127,7 @@ def draw_images(split, chosen, found, uncertainty):
     for row, (image, of_one) in enumerate(zip(chosen, lines, strict=True)):
         axis = figure.add_subplot(grid[row, 0])
         show_image(axis, split.picture(image))
-        axis.set_xlabel(told(uncertainty[image]), fontsize=8)
+        axis.set_xlabel(as_text(uncertainty[image]), fontsize=8)
         axis = figure.add_subplot(grid[row, 1])
         axis.set_axis_off()
         axis.text(0, 0.5, "\n".join(of_one), va="center", fontsize=8, linespacing=1.4)
@@ -135,22 +135,24 @@ def draw_images(split, chosen, found, uncertainty):
 
 
 @styled
-def draw_captions(split, chosen, found, uncertainty):
+def draw_captions(split, chosen, retrieved, uncertainty):
     """One row a caption: its words, and the first pictures that are plausible for it."""
     figure = new_figure(TEXT + CELL * SHOWN, (CELL + 0.2) * len(chosen) + 0.3)
     grid = figure.add_gridspec(len(chosen), SHOWN + 1, width_ratios=[TEXT, *[CELL] * SHOWN])
-    for row, (caption, images) in enumerate(zip(chosen, found, strict=True)):
+    for row, (caption, images) in enumerate(zip(chosen, retrieved, strict=True)):
         axis = figure.add_subplot(grid[row, 0])
         axis.set_axis_off()
         words = textwrap.fill(split.records.captions[caption], 34)
         more = f", {len(images):,} plausible" if len(images) > SHOWN else ""
-        axis.text(0, 0.5, f"{words}\n{told(uncertainty[caption])}{more}", va="center", fontsize=8.5)
+        axis.text(
+            0, 0.5, f"{words}\n{as_text(uncertainty[caption])}{more}", va="center", fontsize=8.5
+        )
         for column, image in enumerate(images[:SHOWN]):
             show_image(figure.add_subplot(grid[row, column + 1]), split.picture(image))
     return figure
 
 
-def told(value):
+def as_text(value):
     return f"uncertainty {with_minus(f'{value:.3g}')}"
 
 

@@ -55,9 +55,9 @@ def with_and_without(flags):
     """All combinations of some parts: `{"VIB, PP": [flags that switch off the others]}`."""
     variants = {}
     for chosen in range(2 ** len(flags) - 1, -1, -1):
-        kept = [name for place, name in enumerate(flags) if chosen >> place & 1]
-        off = [flag for name, flag in flags.items() if name not in kept]
-        variants[", ".join(kept) or "none of them"] = off
+        chosen_names = [name for place, name in enumerate(flags) if chosen >> place & 1]
+        off = [flag for name, flag in flags.items() if name not in chosen_names]
+        variants[", ".join(chosen_names) or "none of them"] = off
     return variants
 
 
@@ -93,9 +93,9 @@ def markdown(rows, columns, settings, folds=("",)):
     they have no number of it."""
     cells = {}
     for name in rows:
-        if found := finished(name, settings, folds):
-            numbers = [cell(over_folds(column), found) for column in columns]
-            cells[name] = [*numbers, str(len(found))]
+        if runs := finished(name, settings, folds):
+            numbers = [cell(over_folds(column), runs) for column in columns]
+            cells[name] = [*numbers, str(len(runs))]
     if not any(any(numbers) for *numbers, _ in cells.values()):
         return ""
     return of_cells([*(column.title for column in columns), "seeds"], cells)
@@ -103,9 +103,11 @@ def markdown(rows, columns, settings, folds=("",)):
 
 def of_cells(titles, cells):
     """Rows `{name: texts}` in Markdown, without the columns that are empty in all of them."""
-    kept = [at for at in range(len(titles)) if any(row[at] for row in cells.values())]
-    lines = [f"| | {' | '.join(titles[at] for at in kept)} |", "|---" * (len(kept) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(row[at] for at in kept)} |" for name, row in cells.items()]
+    columns = [at for at in range(len(titles)) if any(row[at] for row in cells.values())]
+    lines = [f"| | {' | '.join(titles[at] for at in columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines += [
+        f"| {name} | {' | '.join(row[at] for at in columns)} |" for name, row in cells.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -127,28 +129,30 @@ def missing(rows, settings, folds=("",)):
             runs = [RunFolder(folder(settings.out / fold, name, seed)) for fold in folds]
             if not all(run.finished for run in runs):
                 lacking.setdefault(name, []).append(str(seed))
-    said = "; ".join(f"{name} (seed {', '.join(seeds)})" for name, seeds in lacking.items())
+    listed = "; ".join(f"{name} (seed {', '.join(seeds)})" for name, seeds in lacking.items())
     if lacking.keys() == set(rows) and all(len(s) == len(settings.seeds) for s in lacking.values()):
         raise InputError(
-            f"--out {settings.out}: expected finished runs; missing: {said}. Train them without "
+            f"--out {settings.out}: expected finished runs; missing: {listed}. Train them without "
             "--no-run"
         )
-    return f"\nMissing: {said}. Train them without `--no-run`.\n" if said else ""
+    return f"\nMissing: {listed}. Train them without `--no-run`.\n" if listed else ""
 
 
 def over_folds(column):
     """A column of the mean over several runs, `[metrics, …]` in place of metrics."""
 
     def mean_of(value):
-        return lambda found: np.mean(np.array([value(metrics) for metrics in found], float))
+        return lambda folds_metrics: np.mean(
+            np.array([value(metrics) for metrics in folds_metrics], float)
+        )
 
     return column._replace(values=tuple(mean_of(value) for value in column.values))
 
 
-def cell(column, found):
+def cell(column, runs):
     """The numbers of a column over the results of several seeds."""
     try:
-        numbers = [[value(metrics) for metrics in found] for value in column.values]
+        numbers = [[value(metrics) for metrics in runs] for value in column.values]
     except KeyError:
         return ""
     return " / ".join(mean_and_deviation(values, column.form) for values in numbers)

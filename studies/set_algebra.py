@@ -53,8 +53,8 @@ def make(run):
         "second": _take(run.encoded.images, second),
     }
     for name in ("mix", "erased"):
-        found = run.model.tower("images").of_arrays(pictures[name])
-        embeddings[name] = _take(found, slice(None))
+        elements = run.model.tower("images").of_arrays(pictures[name])
+        embeddings[name] = _take(elements, slice(None))
     return Algebra(first, second, embeddings, pictures)
 
 
@@ -126,8 +126,8 @@ def mixed_and_erased(run):
     """
     algebra = make(run)
     plane = principal_plane(run.encoded.images["mean"])
-    found = measure(algebra, plane, run.seed)
-    order = np.argsort(found["mix_area"], kind="stable")
+    results = measure(algebra, plane, run.seed)
+    order = np.argsort(results["mix_area"], kind="stable")
     typical = order[len(order) // 2]
 
     def shown(*names):
@@ -137,7 +137,7 @@ def mixed_and_erased(run):
         )
 
     (mix, above), (erased, below) = shown("first", "mix", "second"), shown("first", "erased")
-    numbers = {name: nan_mean(np.asarray(values, float)) for name, values in found.items()}
+    numbers = {name: nan_mean(np.asarray(values, float)) for name, values in results.items()}
     return algebra_plot(plane, mix, erased, (above, below)), {"pairs": len(order), **numbers}
 
 

@@ -31,21 +31,21 @@ class Settings:
 
 def main(argv=None):
     settings = cli.parse(Settings, argv, description=__doc__)
-    found = {name: operations(*of_one) for name, of_one in compared(settings).items()}
+    counts = {name: operations(*of_one) for name, of_one in compared(settings).items()}
     lines = ["| similarity of one pair | operations |", "|---|---|"]
-    lines += [f"| {name} | {count:,} |" for name, count in found.items()]
+    lines += [f"| {name} | {count:,} |" for name, count in counts.items()]
     products = settings.num_slots**2 * settings.dim
     lines += ["", f"Products of the elements alone: {products:,} multiplications with additions."]
     publish(settings, "\n".join([*lines, ""]))
-    return found | {"products": products}
+    return counts | {"products": products}
 
 
 def compared(settings):
     """`{name: (similarity, image, caption)}`, of one item each."""
     rng = np.random.default_rng(0)
     shape = 2, 1, settings.num_slots, settings.dim
-    sets = [{"elements": one} for one in rng.normal(size=shape).astype("float32")]
-    points = [{"mean": one["elements"][:, 0]} for one in sets]
+    sets = [{"elements": embedding} for embedding in rng.normal(size=shape).astype("float32")]
+    points = [{"mean": embedding["elements"][:, 0]} for embedding in sets]
     return {
         "cosine": (similarities.Cosine(), *points),
         "smooth-Chamfer (DivE)": (similarities.SmoothChamfer(), *sets),

@@ -176,11 +176,11 @@ def draw(panels, results, points, shown):
             axis.update_datalim(np.concatenate([mean - sigma, mean + sigma]))
             axis.scatter(*mean.T, c=colors, s=4)
             axis.set(aspect="equal", title=f"{TITLES[name]}, epoch {epoch}")
-        found = results[name]
+        result = results[name]
         # Inside the panel: a label below it would set the last column off from the others.
-        said = "mean σ²: confusing {confusing:.2f}, certain {certain:.2f}, ratio {ratio:.2f}"
+        text = "mean σ²: confusing {confusing:.2f}, certain {certain:.2f}, ratio {ratio:.2f}"
         box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
-        row[-1].text(0.02, 0.02, said.format(**found), transform=row[-1].transAxes, bbox=box)
+        row[-1].text(0.02, 0.02, text.format(**result), transform=row[-1].transAxes, bbox=box)
     names = [*(f"class {c + 1}" for c in range(CLASSES)), "confusing: one of two classes"]
     handles = [
         Line2D([], [], color=color, marker=MARKERS[0], linestyle="", label=label)
@@ -191,10 +191,10 @@ def draw(panels, results, points, shown):
 
 
 def show(results):
-    for name, found in results.items():
+    for name, result in results.items():
         print(
-            f"{TITLES[name]:>22}: mean σ² {found['confusing']:.3f} confusing, "
-            f"{found['certain']:.3f} certain, ratio {found['ratio']:.2f}"
+            f"{TITLES[name]:>22}: mean σ² {result['confusing']:.3f} confusing, "
+            f"{result['certain']:.3f} certain, ratio {result['ratio']:.2f}"
         )
 
 

@@ -1,4 +1,8 @@
-"""One TensorFlow process for all tests: quiet, seeded, its small graphs not optimized."""
+"""What isolates tests from each other and from the user: environment, cache, seeds, registries.
+
+What makes tests faster than a user's program is in `tests/helpers/quick.py`; the folders and files
+that use it say so.
+"""
 
 import ctypes
 import gc
@@ -15,28 +19,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads w
 
 import pytest
 
-gc.disable()  # what is imported stays; `_few_objects` begins
+from quick import (  # noqa: F401  (fixtures that a test or a folder asks for)
+    few_general_photos,
+    in_graphs,
+    one_eagerly,
+    packaged_once,
+    run_eagerly,
+    towers_once,
+    undecoded,
+    unoptimized_graphs,
+)
+
 TESTS = pathlib.Path(__file__).parent
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 MUCH = 2**29
-
-
-def pytest_configure(config):
-    """The process that hands out the tests to others runs none, and imports no TensorFlow."""
-    if not config.getoption("numprocesses", None):
-        _without_optimizing()
-
-
-def _without_optimizing():
-    """A test makes a graph, runs it a few times and throws it away.
-
-    To optimise it costs a third of the test. Said before TensorFlow begins, this holds for the
-    functions of `tf.data` too, which `optimized_graphs` cannot change back; processes of their own
-    (`forked`) have all as users do.
-    """
-    import tensorflow as tf
-
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 def pytest_collection_modifyitems(items):
@@ -47,47 +43,15 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_their_own(tmp_path_factory):
-    """What the zoo draws and stores must not come from, or go to, the user's cache.
+    """What the zoo draws and stores does not come from, or go to, the user's cache.
 
-    Processes that share the tests share it: what one has drawn the other finds.
+    Processes that share the tests share this cache, so that each thing is drawn once.
     """
     of_all = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         of_all = of_all.parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HALO_CACHE", str(of_all / "cache"))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _few_objects():
-    """The modules' millions of objects would be in every full collection."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 50)
-    gc.enable()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _packaged_once():
-    """A dozen files read the same presets, which takes seconds each; what is read is the same.
-
-    Besides this, all tests change only the graph optimizer for speed.
-    """
-    import quick_models
-
-    with pytest.MonkeyPatch.context() as patch:
-        quick_models.read_once(patch)
-        yield
-
-
-@pytest.fixture(scope="session")
-def towers_once():
-    """Four files write the towers of one preset, which takes seconds each."""
-    import quick_models
-
-    with pytest.MonkeyPatch.context() as patch:
-        quick_models.write_once(patch)
         yield
 
 
@@ -106,7 +70,6 @@ def forget():
         if _resident() < kept + MUCH:
             return
         gc.collect()
-        gc.freeze()  # what is left stays: graphs that TensorFlow keeps, and what sessions share
         if trim is not None:
             trim(0)
         kept = _resident()
@@ -130,49 +93,9 @@ def _resident():
     return pages * resource.getpagesize()
 
 
-@pytest.fixture(scope="module")
-def optimized_graphs():
-    """Graphs as a user has them, for the tests of a module."""
-    import tensorflow as tf
-
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": False})
-    yield
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-
-
-def _eagerly():
-    """For recipes that take two steps a phase: to trace them would cost more than they do.
-
-    `pcme_cub` and `own_pairs` are tested in graphs, as is the step of every system.
-    """
-    import tensorflow as tf
-
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
-run_eagerly = pytest.fixture(_eagerly, scope="module", name="run_eagerly")
-one_eagerly = pytest.fixture(_eagerly, name="one_eagerly")  # for one test of a module
-
-
-@pytest.fixture
-def in_graphs():
-    """For a test of many steps in a module that has `run_eagerly`."""
-    import tensorflow as tf
-
-    tf.config.run_functions_eagerly(False)
-    yield
-    tf.config.run_functions_eagerly(True)
-
-
 @pytest.fixture(autouse=True)
 def _seeded():
-    """Weights and layers take their seeds from `random`; no test draws by TensorFlow's own.
-
-    A new seed of TensorFlow's throws away the kernels of all operations that have run eagerly, and
-    to make them again costs a test a tenth of its time.
-    """
+    """Weights and layers take their seeds from `random`; no test draws by TensorFlow's own."""
     random.seed(0)
 
 
@@ -206,27 +129,6 @@ def error_of(capsys):
         return capsys.readouterr().err
 
     return error_of
-
-
-@pytest.fixture
-def undecoded(monkeypatch):
-    """For what looks at no picture: a pipeline that decodes is built for every split."""
-    from zoo.data.records import sources
-
-    monkeypatch.setattr(sources.Pictures, "_decode_all", lambda pictures: None)
-
-
-@pytest.fixture
-def few_general_photos(monkeypatch):
-    """Thirty of the photos by which a model without probes is calibrated.
-
-    More of them teach what else fits a question, in ten seconds a model:
-    tests/retriever/test_general_probes.py.
-    """
-    from zoo.evaluation import probes
-
-    few = probes.packaged_photos()[:30]
-    monkeypatch.setattr(probes, "packaged_photos", lambda: few)
 
 
 @pytest.fixture(scope="session")

@@ -97,17 +97,17 @@ def exported(model, photos, out):
 def stored_vectors(model, photos, out):
     flags = [f"--model={model}", f"--data-dir={photos}", f"--out={out / 'run'}"]
     settings = cli.parse(own_vectors.Settings, flags)
-    split = zoo.data.open(settings.data(), "train")
+    split = zoo.data.open(own_vectors.describe_data(settings), "train")
     vectors = np.load(out / "run_vectors" / "captions.npy")
     assert len(vectors) == len(CAPTIONS)
     assert list(split.records.captions) == list(CAPTIONS[:2])
-    again = settings.data()  # the files are taken as they are
+    again = own_vectors.describe_data(settings)  # the files are taken as they are
     assert again["images"] == str((out / "run_vectors" / "images.npy").resolve())
 
 
 def variances(model, photos, out):
     flags = [f"--model={model}", f"--data-dir={photos}", f"--out={out / 'run'}"]
-    settings, points = own_pairs.over(cli.parse(own_pairs.Settings, flags))
+    settings, points = own_pairs.with_points_of_model(cli.parse(own_pairs.Settings, flags))
     assert settings.image_size == 16
     assert settings.resize == "stretch"
     assert zoo.models.pfe(points).encode_captions(["two dogs"]).variance().shape[0] == 1

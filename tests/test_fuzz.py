@@ -30,7 +30,8 @@ from pixel_model import pixel_model
 from zoo import data, evaluation, similarities
 from zoo.data import cub, toy_birds, toy_scenes
 from zoo.models.run_folder import RunFolder
-from zoo.training.resume import Resume, read_history
+from zoo.training.history import read_history
+from zoo.training.resume import Resume
 
 INPUTS, SHARE = 4_000, 80  # of them one in so many by default
 SECONDS, BYTES = 10, 2**30

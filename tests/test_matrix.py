@@ -17,6 +17,8 @@ from zoo import data, embeddings, models, similarities
 from zoo.data import captions, toy_birds
 from zoo.embeddings import GAUSSIAN, TOKENS
 
+pytestmark = pytest.mark.usefixtures("unoptimized_graphs")
+
 
 def _choices(name, values):
     return [{name: value} for value in values]

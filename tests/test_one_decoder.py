@@ -117,7 +117,7 @@ def test_every_door_feeds_the_same_pixels(door, tower, folder):
         np.testing.assert_array_equal(got, _fed(contents), err_msg=name)
 
 
-def test_training_evaluation_and_export_feed_the_same_pixels(folder, optimized_graphs):
+def test_training_evaluation_and_export_feed_the_same_pixels(folder):
     names = [name for name in FILES if "pixel" not in name]  # of a side of one, which no crop has
     quoted = "".join(f'"{name}",a photo\n' for name in names)
     (folder / "pairs.csv").write_text("image,caption\n" + quoted)

@@ -21,6 +21,8 @@ from halo_search.server import application as server
 from studies.opened import some_of
 from zoo import evaluation
 
+pytestmark = pytest.mark.usefixtures("packaged_once")
+
 COUNTS = 150, 500  # of `make test`, and of `make test-slow`
 AT_ONCE = 100  # questions in one list; a single one is answered alike, to
 NEAR = {"atol": 1e-6, "rtol": 1e-6}

@@ -27,8 +27,8 @@ def main(argv=None):
     for number, image in enumerate(chosen):
         with Image.open(records.image_paths[image]) as picture:
             picture.convert("RGB").save(folder / f"{number}.jpg")
-        own = np.flatnonzero(records.caption_image == image)[:5]
-        rows += [(f"{number}.jpg", records.captions[i]) for i in own]
+        captions_of_image = np.flatnonzero(records.caption_image == image)[:5]
+        rows += [(f"{number}.jpg", records.captions[i]) for i in captions_of_image]
     with (folder / "pairs.csv").open("w", newline="") as file:  # last: it says that all is there
         csv.writer(file).writerows(rows)
 

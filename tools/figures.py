@@ -35,8 +35,8 @@ def presets_table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for name, card in list_presets().items():
-        own, chance = card["metrics"], card["chance"]
-        values = (own["i2t_recall@1"], own["t2i_recall@1"], chance["t2i_recall@1"])
+        results, chance = card["metrics"], card["chance"]
+        values = (results["i2t_recall@1"], results["t2i_recall@1"], chance["t2i_recall@1"])
         data = ON[name.partition("_")[0]]
         place = "package" if presets.towers_of(name) else "repository"
         cells = [f"`{name}`", data, *(f"{value:.1f}" for value in values), place]
@@ -54,8 +54,8 @@ def sizes_table() -> str:
     ]
     for name, card in list_presets().items():
         size = sum(path.stat().st_size for path in presets.folder_of(name).rglob("*"))
-        own, chance = card["metrics"], card["chance"]["t2i_recall@1"]
-        recall = f"{own['i2t_recall@1']:.1f} / {own['t2i_recall@1']:.1f}"
+        results, chance = card["metrics"], card["chance"]["t2i_recall@1"]
+        recall = f"{results['i2t_recall@1']:.1f} / {results['t2i_recall@1']:.1f}"
         cells = [f"`{name}`", EMBEDDING[name.rpartition("_")[2]], f"{size / 1e6:.1f}"]
         lines.append(f"| {' | '.join([*cells, speed[name], recall, f'{chance:.1f}'])} |")
     return "\n".join(lines) + "\n"
@@ -64,12 +64,12 @@ def sizes_table() -> str:
 def pages() -> dict[Path, str]:
     """What every generated page and card should hold."""
     readme, hosted = ROOT / "README.md", ROOT / "docs/models/hosted.md"
-    found = {readme: between(readme, "presets", presets_table())}
-    found[hosted] = between(hosted, "sizes", sizes_table())
+    blocks = {readme: between(readme, "presets", presets_table())}
+    blocks[hosted] = between(hosted, "sizes", sizes_table())
     for name, card in list_presets().items():
         text = {key: value for key, value in card.items() if key != "installed"}
-        found[presets.folder_of(name) / "README.md"] = model_card(text)
-    return found
+        blocks[presets.folder_of(name) / "README.md"] = model_card(text)
+    return blocks
 
 
 def between(path: Path, name: str, text: str) -> str:

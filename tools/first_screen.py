@@ -63,14 +63,14 @@ def cross_fitted(retriever, seed):
         images = np.sort(images)
         captions = np.flatnonzero(np.isin(probes.caption_images, images))
         halves.append(probes.take(images, captions))
-    found = []
+    probabilities = []
     for learnt, asked in (halves, halves[::-1]):
         confidence = learnt.calibrate(index)
         pairs = asked.pairs("t2i")
-        own = pairs["matches"].argmax(axis=1)[:, None]
-        probed = index.probe(pairs["queries"], pairs["own"], own, confidence.copies, seed)
-        found.append((confidence.probability(probed.scores), probed.correct))
-    return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        own_item = pairs["matches"].argmax(axis=1)[:, None]
+        probed = index.probe(pairs["queries"], pairs["own"], own_item, confidence.copies, seed)
+        probabilities.append((confidence.probability(probed.scores), probed.correct))
+    return [np.concatenate(parts) for parts in zip(*probabilities, strict=True)]
 
 
 def shown(answer):
@@ -83,8 +83,8 @@ def square(path, answered):
     with Image.open(path) as opened:
         side = min(opened.size)
         left, top = ((length - side) // 2 for length in opened.size)
-        whole = opened.convert("RGB").crop((left, top, left + side, top + side))
-    pixels = np.asarray(whole.resize((SIDE, SIDE), Image.Resampling.LANCZOS), float)
+        cropped = opened.convert("RGB").crop((left, top, left + side, top + side))
+    pixels = np.asarray(cropped.resize((SIDE, SIDE), Image.Resampling.LANCZOS), float)
     if answered:
         return pixels
     grey = pixels.mean(axis=2, keepdims=True).repeat(3, axis=2)

@@ -36,11 +36,11 @@ def main(argv=None):
 
 def text() -> str:
     """All flags, sorted; each once, with the recipes that have it."""
-    found: dict[str, list[str]] = {}
+    recipes_of_flag: dict[str, list[str]] = {}
     for recipe in halo_search.cli.main.recipes():
         for line in lines(importlib.import_module(recipe).Settings):
-            found.setdefault(line, []).append(recipe)
-    parts = [f"{line}\n    {' '.join(names)}\n" for line, names in sorted(found.items())]
+            recipes_of_flag.setdefault(line, []).append(recipe)
+    parts = [f"{line}\n    {' '.join(names)}\n" for line, names in sorted(recipes_of_flag.items())]
     return "".join(parts)
 
 

@@ -63,15 +63,19 @@ def main(argv=None):
         with ProcessPoolExecutor(options.jobs, context, _begin, [queue]) as pool:
             tests = sorted({test for mutant in mutants for test in mutant.tests})
             parts = [tests[number :: options.jobs] for number in range(options.jobs)]
-            broken = [one for found in pool.map(_baseline, filter(None, parts)) for one in found]
+            broken = [
+                failure
+                for failures in pool.map(_baseline, filter(None, parts))
+                for failure in failures
+            ]
             for test in broken:
                 print(f"fails without an error: {test}", flush=True)
             tried_all = zip(mutants, pool.map(_planted, mutants), strict=True)
             for place, (mutant, (code, tests, seconds)) in enumerate(tried_all, start=1):
                 by = tests[0] if tests else "an error on import, or endless"
                 change = f"{mutant.file}: {_short(mutant.old)} → {_short(mutant.new)}"
-                said = f"caught by {by}" if code else "SURVIVES"
-                print(f"{place} {change}: {said} ({seconds:.0f} s)", flush=True)
+                outcome = f"caught by {by}" if code else "SURVIVES"
+                print(f"{place} {change}: {outcome} ({seconds:.0f} s)", flush=True)
                 if not code:
                     survivors.append(mutant)
     print(summary(mutants, survivors))
@@ -81,8 +85,8 @@ def main(argv=None):
 
 def shares(mutants, survivors):
     """The share that is caught, by room."""
-    tried, left = Counter(m.room for m in mutants), Counter(m.room for m in survivors)
-    return {room: 1 - left[room] / tried[room] for room in sorted(tried)}
+    tried, survived = Counter(m.room for m in mutants), Counter(m.room for m in survivors)
+    return {room: 1 - survived[room] / tried[room] for room in sorted(tried)}
 
 
 def summary(mutants, survivors):

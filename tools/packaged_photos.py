@@ -63,13 +63,13 @@ def main(argv=None):
 
 def write_captions(source, out):
     """Writes what COCO's people wrote of the photos that are there."""
-    told = json.loads((source / "captions.json").read_text())
-    names = {one["id"]: _name(one) for one in told["images"]}
+    annotations = json.loads((source / "captions.json").read_text())
+    names = {image["id"]: _name(image) for image in annotations["images"]}
     there = {path.name for path in out.glob("*.jpg")}
     rows = [
-        (names[one["image_id"]], " ".join(one["caption"].split()))
-        for one in sorted(told["annotations"], key=lambda one: one["id"])
-        if names[one["image_id"]] in there
+        (names[caption["image_id"]], " ".join(caption["caption"].split()))
+        for caption in sorted(annotations["annotations"], key=lambda caption: caption["id"])
+        if names[caption["image_id"]] in there
     ]
     lines = "".join(f"{name}\t{text}\n" for name, text in sorted(rows, key=lambda row: row[0]))
     (out / CAPTIONS).write_text(OF_CAPTIONS + lines, encoding="utf-8")
@@ -90,27 +90,27 @@ def write_vectors(preset, out):
 def write_photos(options):
     """Copies the photos that may be shown, smaller, and says whose they are."""
     images = json.loads((options.source / "captions.json").read_text())["images"]
-    shown = sorted((one for one in images if one.get("license") in LICENCES), key=_name)
+    shown = sorted((image for image in images if image.get("license") in LICENCES), key=_name)
     options.out.mkdir(parents=True, exist_ok=True)
     lines = [HEAD.format(side=SIDE) + "\t".join(COLUMNS)]
-    for one in shown:
-        with Image.open(options.source / "images" / _name(one)) as opened:
+    for image in shown:
+        with Image.open(options.source / "images" / _name(image)) as opened:
             picture = ImageOps.exif_transpose(opened).convert("RGB")
         picture.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-        picture.save(options.out / _name(one), "JPEG", quality=QUALITY, optimize=True)
-        lines.append("\t".join((_name(one), *_credit(one))))
+        picture.save(options.out / _name(image), "JPEG", quality=QUALITY, optimize=True)
+        lines.append("\t".join((_name(image), *_credit(image))))
     (options.out / CREDITS).write_text("\n".join(lines) + "\n", encoding="utf-8")
     size = sum(path.stat().st_size for path in options.out.glob("*.jpg"))
     print(f"{len(shown)} photos, {size / 1e6:.1f} MB, in {options.out}")
 
 
-def _name(one):
-    return one["file_name"]
+def _name(image):
+    return image["file_name"]
 
 
-def _credit(one):
-    number = re.search(r"/(\d+)_", one["flickr_url"])[1]
-    return number, *LICENCES[one["license"]], f"https://www.flickr.com/photo.gne?id={number}"
+def _credit(image):
+    number = re.search(r"/(\d+)_", image["flickr_url"])[1]
+    return number, *LICENCES[image["license"]], f"https://www.flickr.com/photo.gne?id={number}"
 
 
 if __name__ == "__main__":

@@ -70,17 +70,18 @@ COLUMNS = ("paper", "place", "sentence", "note", "setting", "value", "commands")
 def table():
     """The table as CSV: one line per value of a setting, with the place that prints it."""
     commands = commands_of_papers()
-    values, text = found(commands), io.StringIO()
+    values, text = settings_table(commands), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for sentence, name, by_value in sorted(rows(values), key=_paper):
         paper, _, place = sentence.source.partition(", ")
         quoted = paper in PAPERS and place != "released code"
-        said = (sentence.text, sentence.note)
+        sentence_cells = (sentence.text, sentence.note)
         if not quoted:
-            said = ("", " ".join(filter(None, (f"{sentence.text}.", sentence.note))))
+            sentence_cells = ("", " ".join(filter(None, (f"{sentence.text}.", sentence.note))))
         writer.writerows(
-            (paper, place, *said, f"--{_flag(name)}", *cells) for cells in _cells(by_value)
+            (paper, place, *sentence_cells, f"--{_flag(name)}", *cells)
+            for cells in _cells(by_value)
         )
     for (place, name), by_value in sorted(values.items()):
         if not place:
@@ -88,14 +89,18 @@ def table():
                 ("ours", "", "", "", f"--{_flag(name)}", *cells) for cells in _cells(by_value)
             )
     titles = {title for title, _ in commands}
-    for one in entries("difference"):
-        unknown = set(one.commands) - titles
+    for difference in entries("difference"):
+        unknown = set(difference.commands) - titles
         if unknown:
-            raise ValueError(f"{SENTENCES.name}: {one.part}: no command {', '.join(unknown)}")
-        paper, _, place = one.source.partition(", ")
-        said = f"{one.released}. {one.reason}."
-        of = " · ".join(one.commands) or "all"
-        writer.writerow((paper, place, "", said, f"differs: {one.part}", one.ours, of))
+            raise ValueError(
+                f"{SENTENCES.name}: {difference.part}: no command {', '.join(unknown)}"
+            )
+        paper, _, place = difference.source.partition(", ")
+        sentence_cells = f"{difference.released}. {difference.reason}."
+        of = " · ".join(difference.commands) or "all"
+        writer.writerow(
+            (paper, place, "", sentence_cells, f"differs: {difference.part}", difference.ours, of)
+        )
     return text.getvalue()
 
 
@@ -119,8 +124,8 @@ def _shown(default):
 
 def entries(kind):
     """The `[[sentence]]`s or `[[difference]]`s of the file, in its order."""
-    found = tomllib.loads(SENTENCES.read_text(encoding="utf-8"))[kind]
-    return [SimpleNamespace(**{"note": "", **entry}) for entry in found]
+    rows = tomllib.loads(SENTENCES.read_text(encoding="utf-8"))[kind]
+    return [SimpleNamespace(**{"note": "", **entry}) for entry in rows]
 
 
 def sources(source):
@@ -128,7 +133,7 @@ def sources(source):
     return [place for place in source.split("; ") if place]
 
 
-def found(commands):
+def settings_table(commands):
     """`{(source, name): {value: [title]}}` of the settings; the source of ours is ""."""
     every_run = {field.name for field in dataclasses.fields(RunSettings)} | OF_DAA | NO_SETTINGS
     values = {}

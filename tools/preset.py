@@ -47,35 +47,35 @@ def main(argv=None):
 def card_of(folder, model, about):
     """What the card of a run's model says."""
     settings, results = folder.config["settings"], folder.metrics
-    own = next(iter(results["retrieval"].values()))
+    retrieval = next(iter(results["retrieval"].values()))
     return {
         **about,
         "system": model.name,
         "seed": settings["seed"],
         "data": {name: value for name, value in folder.data.items() if name not in OWN},
         "evaluated_on": results["split"],
-        "metrics": {name: round(value, 2) for name, value in own.items()},
+        "metrics": {name: round(value, 2) for name, value in retrieval.items()},
         "chance": {
             name: round(value, 2)
             for name, value in results["chance"].items()
             if name.endswith(("recall@1", "r_precision"))
         },
         "confidence": {
-            direction: {name: round(found[name], 3) for name in SAID if name in found}
-            for direction, found in results["confidence"].items()
+            direction: {name: round(confidence[name], 3) for name in SAID if name in confidence}
+            for direction, confidence in results["confidence"].items()
         },
     }
 
 
 def said_by(probes, similarity, encoded):
     """What a preset's probes give of the test gallery, for its card: by direction a dict."""
-    said = {}
+    probabilities = {}
     for direction in DIRECTIONS:
         confidence = calibrated(probes, similarity, encoded, direction)
         answers = Answers.of(encoded, similarity, direction, copies=confidence.copies)
         worth = measure(confidence, answers)
-        said[direction] = {name: round(worth[name], 3) for name in SAID}
-    return said
+        probabilities[direction] = {name: round(worth[name], 3) for name in SAID}
+    return probabilities
 
 
 def _parser():

@@ -38,7 +38,7 @@ def main(argv=None):
     captioned = data.captioned(probes, captions.of_texts, "Flickr8k's validation split")
     captioned = dataclasses.replace(captioned, near=bank)
     labelled = labels_of(options.data, options.preset, cache)
-    found = learn_fits(captioned, seed=options.seed, labelled=labelled)
+    learned = learn_fits(captioned, seed=options.seed, labelled=labelled)
     if "log_variance" in data.images:
         points = dataclasses.replace(
             captioned,
@@ -50,21 +50,26 @@ def main(argv=None):
                 direction: {"mean": side["mean"]} for direction, side in captioned.reference.items()
             },
         )
-        means = [one._replace(images={"mean": one.images["mean"]}) for one in labelled]
+        means = [gallery._replace(images={"mean": gallery.images["mean"]}) for gallery in labelled]
         learnt = learn_fits(points, seed=options.seed, labelled=means)
-        found |= {f"{OF_POINTS}{name}": one for name, one in learnt.items()}
-    probes = with_fits(probes, found, bank)
+        learned |= {f"{OF_POINTS}{name}": gallery for name, gallery in learnt.items()}
+    probes = with_fits(probes, learned, bank)
     probes.save(options.out)
-    for name, one in found.items():
-        weights = {kind: second.weights.round(2).tolist() for kind, second in one.second.items()}
-        print(f"{name}: ρ {one.sentence.round(2)}; second opinion {weights}; below {one.below}")
-        for trial in one.trials:
-            cuts = [one.cut(share, trial.size) for share in (0.2, 0.3, 0.4)]
-            told = ", ".join(
+    for name, gallery in learned.items():
+        weights = {
+            kind: second.weights.round(2).tolist() for kind, second in gallery.second.items()
+        }
+        print(
+            f"{name}: ρ {gallery.sentence.round(2)}; second opinion {weights}; "
+            f"below {gallery.below}"
+        )
+        for trial in gallery.trials:
+            cuts = [gallery.cut(share, trial.size) for share in (0.2, 0.3, 0.4)]
+            listed = ", ".join(
                 "none" if cut is None else f"{cut.threshold:.2f} answers {cut.answered:.2f}"
                 for cut in cuts
             )
-            print(f"  {trial.size} items: at 20, 30 and 40 % unfit: {told}")
+            print(f"  {trial.size} items: at 20, 30 and 40 % unfit: {listed}")
     print(f"{options.out}: {options.out.stat().st_size / 1e6:.2f} MB")
     return 0
 

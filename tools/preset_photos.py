@@ -76,12 +76,12 @@ def main(argv=None):
     flags = [f"--data-dir={work / 'data'}", f"--out={work / f'run-{options.seed}'}"]
     flags += [f"--seed={options.seed}", f"--dim={DIM}"]
     settings = zoo.cli.parse(own_pairs.Settings, flags)
-    data = own_pairs.data(settings)
+    data = own_pairs.describe_data(settings)
     points = preset_vectors.averaged(settings, data, options) if options.heads else None
-    own_pairs.train(
+    own_pairs.train_and_evaluate(
         settings,
         data,
-        prepare=lambda started: preset_vectors.repeat(started, work / "data" / "coco"),
+        change_splits=lambda started: preset_vectors.repeat(started, work / "data" / "coco"),
         networks=lambda settings: small_networks(settings, data, options),
         points=points,
     )
@@ -131,8 +131,8 @@ def small_networks(settings, data, options):
     for stage in ("networks", "trained-through"):
         folder = work / stage
         if not folder.exists():
-            whole = recipe().build(settings, *made(stage, settings, data, options))
-            zoo.save_preset(whole, folder, half_precision="int8")
+            complete = recipe().build(settings, *made(stage, settings, data, options))
+            zoo.save_preset(complete, folder, half_precision="int8")
     model = from_preset(folder)
     return None, *backbones(model), model.tokenizer
 
@@ -175,16 +175,16 @@ def said_of(settings, options):
         )
         command += f" --heads {seeds} --views {options.views}{' --text' * options.text}"
         command = f"{card['command']}{THEN}{command}"
-        said = card["trained_on"].rpartition(STEP)[0] + STEP + step
+        sentence = card["trained_on"].rpartition(STEP)[0] + STEP + step
     else:
         of_coco = len({name for name, _ in unshown(options.data)})
-        said = (
+        sentence = (
             f"5,591 of Flickr8k's 6,000 training photos and {of_coco} of COCO's that nobody is "
             f"shown, whose captions an epoch sees {COCO_TIMES} times: points by InfoNCE on stored "
             "vectors of MobileNetV2 and EfficientNet-Lite2 (ImageNet), frozen, and of "
             f"all-MiniLM-L6-v2, whose upper {preset_text.BLOCKS} blocks were trained before"
         )
-    return said + STEP + "variances (PFE) that follow how many captions lie near", command
+    return sentence + STEP + "variances (PFE) that follow how many captions lie near", command
 
 
 def save(settings, options):
@@ -202,13 +202,13 @@ def save(settings, options):
     probes.save(small / FILE)
     zoo.save_preset(model, small / "model", half_precision="int8", overwrite=True)
     model = from_preset(small / "model")  # with the heads, too, as they are kept
-    whole, points = (options.out / name for name in NAMES)
+    complete, points = (options.out / name for name in NAMES)
     card |= measured(model, folder, probes)
-    zoo.save_preset(model, whole, card, half_precision="int8", files=[small / FILE])
+    zoo.save_preset(model, complete, card, half_precision="int8", files=[small / FILE])
     model = points_of(model)
     card |= {"system": model.name, **measured(model, folder, probes.of_points())}
-    save_points(points, whole.name, card)
-    for path in (whole, points):
+    save_points(points, complete.name, card)
+    for path in (complete, points):
         size = sum(file.stat().st_size for file in path.iterdir())
         print(f"{path}: {size / 1e6:.1f} MB")
 
@@ -233,12 +233,12 @@ def smaller(probes, seed):
             for values in [side[name]]
         }
 
-    name, told = probes.source.split(":")[0], len(captions)
+    name, num_captions = probes.source.split(":")[0], len(captions)
     return dataclasses.replace(
         probes,
         images=of(probes.images),
         captions=of(probes.captions),
-        source=f"{name}: {len(probes.image_labels):,} images, {told:,} captions",
+        source=f"{name}: {len(probes.image_labels):,} images, {num_captions:,} captions",
     )
 
 
@@ -249,9 +249,9 @@ def measured(model, folder, probes):
     started.read_features(*[recipe().stored(split, model)] * 3)
     heads = started.reader(model)
     encoded = encode(heads, started.test.records, started.test.source)
-    found = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
+    results = next(iter(evaluate(heads, encoded, ("own",))["retrieval"].values()))
     return {
-        "metrics": {name: round(value, 2) for name, value in found.items()},
+        "metrics": {name: round(value, 2) for name, value in results.items()},
         "confidence": said_by(probes, heads.similarity, encoded),
     }
 

@@ -43,9 +43,9 @@ def with_blocks(model, train, seed):
     ids = token_ids(model.tokenizer, train.records.captions)
     fit(heads.with_caption_encoder(new), train, ids, seed + 1, **TEXT)
     frozen = encoders.with_trainable_blocks(thawed, 0)
-    kept = encoders.vector_encoder(frozen, dim, rate, seed, side="captions")
-    _take_head(kept, new)
-    return model.with_caption_encoder(kept)
+    encoder = encoders.vector_encoder(frozen, dim, rate, seed, side="captions")
+    _take_head(encoder, new)
+    return model.with_caption_encoder(encoder)
 
 
 def _take_head(tower, other):

@@ -81,13 +81,15 @@ def averaged(settings, data, options):
         preset = with_text(preset, settings, data, options)
     started = of_vectors("heads", preset, settings, data, options)
     points = own_pairs.build(settings, *backbones(preset), preset.tokenizer)
-    heads, weights, found = started.reader(points), start.maps(points), []
+    heads, weights, weights_by_seed = started.reader(points), start.maps(points), []
     for seed in options.heads:
         start.begin(points, preset)
         preset_text.fit(heads, started.train, None, seed, **preset_text.AGAIN)
-        found.append([weight.numpy() for weight in weights])
+        weights_by_seed.append([weight.numpy() for weight in weights])
         print(f"seed {seed}:", start.recalls(heads, started.validation), flush=True)
-    start.assign(weights, [np.mean(values, axis=0) for values in zip(*found, strict=True)])
+    start.assign(
+        weights, [np.mean(values, axis=0) for values in zip(*weights_by_seed, strict=True)]
+    )
     print("mean:", start.recalls(heads, started.validation), flush=True)
     for tower in (points.image_encoder, points.caption_encoder):
         tower.get_layer("dropout").rate = 0.0  # a variance is of the point that is asked for

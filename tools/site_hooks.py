@@ -14,11 +14,11 @@ IMAGE = re.compile(r'(<img [^>]*?src=")([^"#]+?)(\.(?:png|webp))("[^>]*>)')
 def on_page_content(html, page, config, files):
     """Two pictures for one, of which Material's style sheet hides one."""
 
-    def both(found):
-        before, stem, suffix, after = found.groups()
+    def both(match):
+        before, stem, suffix, after = match.groups()
         images = Path(config["docs_dir"]) / "images"
         if not (images / f"{Path(stem).name}_dark{suffix}").is_file():
-            return found[0]
+            return match[0]
         light = f"{before}{stem}{suffix}#only-light{after}"
         return f"{light}{before}{stem}_dark{suffix}#only-dark{after}"
 

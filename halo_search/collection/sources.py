@@ -81,8 +81,8 @@ def read_source(
 
 
 def pictures(source: Any, column: str = "image") -> Items:
-    """The image files of a folder with all folders below it, of a table with paths relative to its
-    own, or of a list; an InputError if there is none. Names are relative and printable."""
+    """The image files of a folder and its subfolders, of a table (paths are relative to the table),
+    or of a list. Names are relative and printable. Raises InputError if there is no image."""
     others = []
     if isinstance(source, (list, tuple)):
         names, paths = list(map(str, source)), list(map(str, source))

@@ -60,9 +60,9 @@ class Confidence:
     ```
 
     It reads `halo_search.confidence.query_features`; a higher best score never lowers the
-    probability, a greater uncertainty never raises it. True of queries exchangeable with the
-    calibration's, over the same gallery; for the gallery of an index
-    `halo_search.confidence.calibrate_on` makes one.
+    probability, a greater uncertainty never raises it. Valid for queries exchangeable with those of
+    the calibration, over the same gallery. `halo_search.confidence.calibrate_on` calibrates for the
+    gallery of an index.
 
     Attributes:
         names, logistic: the features, in order, and their `Logistic`.

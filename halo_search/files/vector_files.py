@@ -1,4 +1,4 @@
-"""Arrays of vectors, pairs and names out of the files that other tools write."""
+"""Reads arrays of vectors, pairs and names from files that other tools wrote."""
 
 import functools
 from pathlib import Path

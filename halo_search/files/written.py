@@ -114,7 +114,7 @@ class Written:
         write_text(self.path, json.dumps(sealed({**content, KEY: listed}), indent=2) + "\n")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Deletes files and folders that are listed, and takes them off the list; others stay."""
+        """Deletes listed files and folders and removes them from the list; other files stay."""
         gone = set(names) & self.names
         for path in (self.folder / name for name in gone):
             with contextlib.suppress(OSError):

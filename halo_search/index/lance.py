@@ -148,8 +148,8 @@ class LanceIndex(Searchable):
 
     @alone
     def search(self, queries, k, where=None):
-        """As `Index.search`, of the items that meet `where`, an SQL condition on the table's
-        columns; a ValueError if it cannot be read."""
+        """Like `Index.search`, restricted to rows that meet `where`, an SQL condition on the
+        table's columns. Raises ValueError if the condition cannot be read."""
         queries = plan.checked_queries(self.description, self.similarity, queries)
         k = plan.checked_k(k, len(self))
         vectors = self._space.queries(queries)

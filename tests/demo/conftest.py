@@ -100,3 +100,8 @@ def served(gaussians, points):
 def http(served):
     with httpx.Client(base_url=served[0], timeout=60) as client:
         yield client
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick(packaged_once):
+    """Packaged presets are read once."""

@@ -50,3 +50,8 @@ class Exported:
 def pcme(birds, tmp_path_factory):
     model = tiny_models.tiny("pcme", birds.tokenizer)
     return Exported(model, tmp_path_factory.mktemp("export") / "pcme")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick(packaged_once, unoptimized_graphs):
+    """Graphs are not optimized, and packaged presets are read once."""

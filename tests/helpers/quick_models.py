@@ -1,4 +1,4 @@
-"""Packaged models read once, and towers written once."""
+"""Packaged models read once by a process, and towers written once."""
 
 import copy
 
@@ -8,20 +8,22 @@ import tensorflow as tf
 from halo_search import presets as packaged
 from zoo.presets import openers
 
+_MODELS, _TOWERS = {}, {}  # what this process has read and written
+
 
 def read_once(patch):
     """Until `patch` is undone, packaged models share their layers, unless a test changed them."""
-    read, kept = openers.read_folder, {}
+    read = openers.read_folder
     folders = set(packaged.folders().values())
 
     def read_folder(path, compile=False):
         if compile or path not in folders:
             return read(path, compile=compile)
         key = path, keras.config.dtype_policy().name
-        if key not in kept or _state(kept[key][0]) != kept[key][1]:
+        if key not in _MODELS or _state(_MODELS[key][0]) != _MODELS[key][1]:
             model = read(path)
-            kept[key] = model, _state(model)
-        return kept[key][0].with_auxiliaries()
+            _MODELS[key] = model, _state(model)
+        return _MODELS[key][0].with_auxiliaries()
 
     patch.setattr(openers, "read_folder", read_folder)
 
@@ -30,14 +32,14 @@ def write_once(patch):
     """Until `patch` is undone, the ONNX towers of a model are what was written first for it."""
     from zoo.answering import write_towers
 
-    write, kept = write_towers.write_sides, {}
+    write = write_towers.write_sides
 
     def write_sides(folder, model, asking):
         key = model.weights_sha256, repr(sorted(model.resizing.items()))
-        if key not in kept:
+        if key not in _TOWERS:
             sides = write(folder, model, asking)
-            kept[key] = sides, {path.name: path.read_bytes() for path in folder.iterdir()}
-        sides, files = kept[key]
+            _TOWERS[key] = sides, {path.name: path.read_bytes() for path in folder.iterdir()}
+        sides, files = _TOWERS[key]
         for name, content in files.items():
             (folder / name).write_bytes(content)
         return copy.deepcopy(sides)
@@ -46,4 +48,4 @@ def write_once(patch):
 
 
 def _state(model):
-    return [(one.trainable, float(tf.reduce_sum(one.value))) for one in model.weights]
+    return [(weight.trainable, float(tf.reduce_sum(weight.value))) for weight in model.weights]

@@ -38,7 +38,7 @@ def finished(birds, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_birds, "generate", lambda root: birds)
         settings = cli.parse(pcme_2d.Settings, [*SMALL, f"--out={out}"])
-        description = pcme_2d.data(settings)
+        description = pcme_2d.describe_data(settings)
         run = RunFolder.open(out, settings, data=description)
         run.save_model(pcme_2d.pcme_cub.build(settings, data.open(description, "train")))
         run.finish({"split": data.open(description, "test").records.summary()})

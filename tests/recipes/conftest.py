@@ -114,7 +114,7 @@ def _each_figure_once(_drawn):
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def coarse_figures():
     """A third of the resolution is enough to see that a figure can be drawn."""
     (fine,) = style.save.__defaults__
@@ -130,3 +130,8 @@ def fine_figures():
     style.save.__defaults__ = (150,)
     yield
     style.save.__defaults__ = coarse
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick(packaged_once, unoptimized_graphs):
+    """Graphs are not optimized, and packaged presets are read once."""

@@ -35,12 +35,12 @@ def test_ids_are_checked_before_training(scenes, drawn_annotations, tmp_path, ca
         vse_coco.Settings, [*flags, f"--annotations-dir={tmp_path / 'more'}", f"--out={out}"]
     )
     with pytest.raises(InputError, match=r"--annotations-dir .*COCO test.*lacks .*987654"):
-        training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
+        training.start(settings, vse_coco.triplet_training.describe_data(settings, "coco"))
     assert not list(out.glob("checkpoints/*"))
     settings = cli.parse(
         vse_coco.Settings, [*flags, f"--annotations-dir={drawn_annotations}", f"--out={out}"]
     )
-    training.start(settings, vse_coco.triplet_training.data(settings, "coco"))
+    training.start(settings, vse_coco.triplet_training.describe_data(settings, "coco"))
     assert "PMRP" not in capsys.readouterr().out
 
 

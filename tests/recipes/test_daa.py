@@ -41,7 +41,7 @@ def test_asp_is_that_of_the_saved_model(regions):
     split = data.open(regions.data, "test")
     model = zoo.from_preset(regions.path)
     pairs = evaluation.encode(model, split.records, split.source).pairs(similarities.cosine)
-    found = metrics.average_semantic_precision(pairs.kept(), split.records.semantics.matrix())
+    found = metrics.average_semantic_precision(pairs.in_memory(), split.records.semantics.matrix())
     assert set(regions.metrics["asp"]) == {"i2t", "t2i"}
     for side, expected in regions.metrics["asp"].items():
         assert 100 * found[side] == pytest.approx(expected, abs=0.01)
@@ -55,7 +55,7 @@ def test_the_model_keeps_its_term(regions):
 
 def test_without_a_term_nothing_is_counted():
     settings = cli.parse(vse_coco.Settings, [])
-    assert "semantics" not in settings.data("coco", "toy_scenes")
+    assert "semantics" not in settings.describe_data("coco", "toy_scenes")
     assert settings.ranking_terms() == []
 
 

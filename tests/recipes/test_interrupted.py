@@ -11,7 +11,7 @@ import forked
 import own_vectors
 from zoo import cli
 from zoo.models.run_folder import RunFolder
-from zoo.training.resume import read_history
+from zoo.training.history import read_history
 
 RECIPES = str(Path(own_vectors.__file__).parent)
 pytestmark = pytest.mark.usefixtures("run_eagerly")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import own_vectors
-from zoo.training.resume import read_history
+from zoo.training.history import read_history
 
 RECIPE = Path(own_vectors.__file__)
 ROOT = RECIPE.parent.parent

@@ -126,7 +126,7 @@ def test_where_nothing_is_learnt_the_run_is_the_preset(
     towers = (preset.image_encoder, preset.caption_encoder)
     networks = [tower.get_layer("backbone") for tower in towers]
     given = preset, *networks, preset.tokenizer
-    monkeypatch.setattr(own_pairs, "own_networks", lambda settings: given)
+    monkeypatch.setattr(own_pairs, "frozen_networks", lambda settings: given)
     monkeypatch.setattr(own_pairs_start, "SHARES", (0.0,))
     results = run_of(photos, minilm, tmp_path / "run")
     own = zoo.from_preset(tmp_path / "run")
@@ -184,9 +184,9 @@ def test_a_table_with_semicolons_and_names_of_its_own(photos, tmp_path):
     (tmp_path / "pairs.csv").write_text(text.replace(",", ";"))
     flags = ["--image-column=file", "--caption-column=text", "--separator=;"]
     flags += [f"--data-dir={tmp_path}", f"--image-dir={photos}"]
-    described = own_pairs.data(cli.parse(own_pairs.Settings, flags))
+    described = own_pairs.describe_data(cli.parse(own_pairs.Settings, flags))
     assert zoo.data.open({**described, "image_size": 16}, "train").records.num_images == 32
-    plain = own_pairs.data(cli.parse(own_pairs.Settings, [f"--data-dir={photos}"]))
+    plain = own_pairs.describe_data(cli.parse(own_pairs.Settings, [f"--data-dir={photos}"]))
     assert "separator" not in plain
 
 

@@ -70,13 +70,13 @@ def test_warm_up_trains_heads_and_both_grus(drawn_birds, tmp_path):
     """Figure 3 (a), section 3.1.1: the bi-GRU belongs to the head; CNN and word vectors wait."""
     flags = ["--warm-up-epochs=1", "--fine-tuning-epochs=1", "--no-cache-features"]
     settings = cli.parse(pcme_cub.Settings, arguments(drawn_birds, tmp_path / "run", *flags))
-    train = data.open(pcme_cub.data(settings), "train")
+    train = data.open(pcme_cub.describe_data(settings), "train")
     model, trained = pcme_cub.build(settings, train), {}
 
-    def fit(model, phase, *_, **__):
+    def run_phase(model, phase, *_, **__):
         trained[phase] = {id(variable) for variable in model.trainable_variables}
 
-    run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
+    run = SimpleNamespace(model=model, train=train, validation=None, run_phase=run_phase)
     pcme_cub.train_phases(settings, run)
     words = model.caption_encoder.get_layer("backbone").get_layer("words")
     frozen = [*model.image_encoder.get_layer("backbone").trainable_variables, *words.weights]
@@ -101,11 +101,11 @@ def test_pcme_on_coco_takes_pairs_and_parts_of_the_originals(drawn_birds, tmp_pa
     train = data.open(pairs, "train")
     streams = {}
 
-    def fit(model, phase, stream, *_, **__):
+    def run_phase(model, phase, stream, *_, **__):
         streams[phase] = stream
 
     model = pcme_cub.build(settings, train)
-    run = SimpleNamespace(model=model, train=train, validation=None, fit=fit)
+    run = SimpleNamespace(model=model, train=train, validation=None, run_phase=run_phase)
     pcme_cub.train_phases(settings, run)
     for stream in streams.values():
         assert stream.augmentation.crop.area == (0.08, 1.0)
@@ -126,7 +126,9 @@ def test_the_papers_command_trains_as_the_released_code(monkeypatch):
     train = SimpleNamespace(records=records, source=None)
     found = {}
     monkeypatch.setattr(
-        pcme_cub.training, "fit", lambda run, *given: found.update(zip(NAMES, given, strict=True))
+        pcme_cub.training,
+        "run_phases",
+        lambda run, phases, **given: found.update(phases=phases, **given),
     )
     model = pcme_cub.build(settings, train)
     pcme_cub.train_phases(settings, SimpleNamespace(model=model))
@@ -134,14 +136,11 @@ def test_the_papers_command_trains_as_the_released_code(monkeypatch):
     warm_up, tuning = (phase.rate(phase.epochs, 4) for phase in found["phases"])
     assert float(warm_up(40)) == pytest.approx(0.9045e-4, rel=1e-3), "T_max: 50 over 10 epochs"
     assert float(tuning(200)) == pytest.approx(0.0, abs=1e-9)
-    noise = found["pairs"](train, 0).augmentation
+    noise = found["batches"](train, 0).augmentation
     assert (noise.word_dropping, noise.word_deleting) == (0.1, 0.1)
     assert found["optimizer"](model, 1.0).global_clipnorm == 2.0
     assert settings.select == "last", "val_epochs: 50 of 50"
     assert cli.parse(pcme_coco.Settings, flags).select == "best"
-
-
-NAMES = ("phases", "pairs", "optimizer", "seed")
 
 
 def test_a_truncated_photo_is_named_and_can_be_skipped(drawn_birds, tmp_path, error_of):
@@ -152,7 +151,7 @@ def test_a_truncated_photo_is_named_and_can_be_skipped(drawn_birds, tmp_path, er
     (line,) = error_of(cli.run, pcme_cub.main, arguments(root, tmp_path / "run")).splitlines()
     assert photo.name in line
     settings = cli.parse(pcme_cub.Settings, arguments(root, tmp_path / "other", "--skip-bad"), "")
-    description = pcme_cub.data(settings)
+    description = pcme_cub.describe_data(settings)
     splits = [data.open(description, name) for name in ("train", "validation", "test")]
     skipped = [item for split in splits for item in split.records.skipped]
     assert sum("bad images" in item.kind for item in skipped) == 1

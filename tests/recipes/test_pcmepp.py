@@ -29,7 +29,7 @@ def finished(small_sets, tmp_path_factory):
 
 def load(recipe, *flags):
     settings = cli.parse(recipe.Settings, [*SMALL, *flags])
-    description = pcmepp_coco.data(settings)
+    description = pcmepp_coco.describe_data(settings)
     return settings, [data.open(description, name) for name in ("train", "test")]
 
 
@@ -162,10 +162,10 @@ def test_vse_infinity_mines_hardest_negatives_once_everything_trains(flags, mine
     settings, (train, _) = load(pcmepp_coco, *flags)
     model, found = pcmepp_coco.build(settings, train), {}
 
-    def fit(_, phases, *__, **___):
+    def run_phases(_, phases, *__, **___):
         found.update({phase.name: phase.loss and phase.loss.mining for phase in phases})
 
-    monkeypatch.setattr(training, "fit", fit)
+    monkeypatch.setattr(training, "run_phases", run_phases)
     pcmepp_coco.train_phases(settings, SimpleNamespace(model=model, train=train, validation=None))
     assert found == mined
     mining = getattr(model.loss, "mining", None)

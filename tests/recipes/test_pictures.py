@@ -29,16 +29,18 @@ def _shown(description):
 def test_config_says_how_photos_are_resized(name, tmp_path):
     recipe = importlib.import_module(name)
     settings = cli.parse(recipe.Settings, [f"--data-dir={tmp_path}", "--backbone=tiny"])
-    assert _shown(recipe.data(settings)) == OF_RECIPES[name]
-    assert _shown(recipe.data(cli.parse(recipe.Settings, []))) == {}, "toy data stay as they are"
+    assert _shown(recipe.describe_data(settings)) == OF_RECIPES[name]
+    assert _shown(recipe.describe_data(cli.parse(recipe.Settings, []))) == {}, (
+        "toy data stay as they are"
+    )
 
 
 def test_vsepp_trains_on_parts_of_the_original_and_is_asked_of_its_middle(tmp_path):
     settings = cli.parse(vse_coco.Settings, [f"--data-dir={tmp_path}", "--backbone=tiny"])
-    assert _shown(triplet_training.data(settings, "coco")) == MIDDLE
+    assert _shown(triplet_training.describe_data(settings, "coco")) == MIDDLE
     assert settings.crop_and_flip
     settings = cli.parse(vse_coco.Settings, [f"--data-dir={tmp_path}", "--features=regions"])
-    assert _shown(triplet_training.data(settings, "coco")) == {}
+    assert _shown(triplet_training.describe_data(settings, "coco")) == {}
 
 
 PICTURES = [daa_coco, daa_cub, dive_coco, gaussian_vsepp_coco, pcme_cub, pvse_cub, vse_coco]

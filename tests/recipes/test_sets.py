@@ -51,7 +51,7 @@ def test_dive_on_regions_and_an_ensemble(drawn_scenes, tmp_path):
     assert set(found) == {str(one), str(other.path), "ensemble"}
     assert found[str(one)] == results["retrieval"]["smooth_chamfer"]
     settings = cli.parse(dive_coco.Settings, flags)
-    held_out = data.open(dive_coco.data(settings, "coco"), "test")
+    held_out = data.open(dive_coco.describe_data(settings, "coco"), "test")
     mean = 0
     for path in (one, other.path):
         model = zoo.from_preset(path)
@@ -67,7 +67,9 @@ def test_vse0_is_built_with_all_negatives_and_pvses_optimiser(monkeypatch):
     records = types.SimpleNamespace(captions=["a red bird"])
     model = pvse_cub.build(settings, types.SimpleNamespace(records=records))
     found = []
-    monkeypatch.setattr(pvse_cub.training, "fit", lambda *given: found.append(given[3]))
+    monkeypatch.setattr(
+        pvse_cub.training, "run_phases", lambda *_, optimizer, **__: found.append(optimizer)
+    )
     pvse_cub.train_phases(settings, types.SimpleNamespace(model=model))
     optimizer = found[0](model, 1.0)
     assert optimizer.amsgrad, "train.py of PVSE's released code"
@@ -121,7 +123,9 @@ def test_dives_lost_words_are_half_masked_a_tenth_replaced_the_rest_deleted(
     settings, model, train = paper_on_regions
     made = []
     monkeypatch.setattr(
-        dive_coco.training, "fit", lambda run, phases, images, *_: made.append(images(train, 0))
+        dive_coco.training,
+        "run_phases",
+        lambda run, phases, batches, **_: made.append(batches(train, 0)),
     )
     dive_coco.train_phases(settings, types.SimpleNamespace(model=model))
     assert type(made[0].augmentation) is augmentation.SizeAugmentation
@@ -136,7 +140,7 @@ def test_a_missing_file_is_one_line(drawn_scenes, tmp_path, error_of):
 
 def test_the_settings_follow_the_method_and_the_features():
     dive, pvse = (cli.parse(dive_coco.Settings, [f"--method={m}"]) for m in ("dive", "pvse"))
-    assert (dive.own_similarity, dive.own_diversity) == ("smooth_chamfer", 0.01)
-    assert (pvse.own_similarity, pvse.own_diversity) == ("maximum_pair", 0.1)
+    assert (dive.set_similarity, dive.set_diversity_weight) == ("smooth_chamfer", 0.01)
+    assert (pvse.set_similarity, pvse.set_diversity_weight) == ("maximum_pair", 0.1)
     given = cli.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
-    assert (given.own_similarity, given.own_diversity) == ("chamfer", 0.0)
+    assert (given.set_similarity, given.set_diversity_weight) == ("chamfer", 0.0)

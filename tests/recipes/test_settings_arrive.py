@@ -83,8 +83,8 @@ def test_every_number_arrives(name, tmp_path, monkeypatch):
     flags, marks = marked(recipe.Settings, RECIPES[name])
     caught = {}
 
-    def kept(run, phases, pairs, optimizer, seed=0, order=None):
-        caught.update(model=run.model, phases=phases, pairs=pairs, optimizer=optimizer)
+    def run_phases(run, phases, batches, optimizer, seed=0, order=None):
+        caught.update(model=run.model, phases=phases, batches=batches, optimizer=optimizer)
         raise DoneError
 
     def started(settings, described, select=None):
@@ -94,7 +94,7 @@ def test_every_number_arrives(name, tmp_path, monkeypatch):
         run.without_backbone = lambda: (run.model, (train, train))
         return run
 
-    monkeypatch.setattr(training, "fit", kept)
+    monkeypatch.setattr(training, "run_phases", run_phases)
     monkeypatch.setattr(training, "start", started)
     with pytest.raises(DoneError):
         recipe.main([*flags, f"--out={tmp_path / 'run'}"])
@@ -113,9 +113,10 @@ def marked(of_recipe, more):
     given = cli.parse(of_recipe, list(more))
     flags, marks = list(more), {}
     said = {flag.lstrip("-").partition("=")[0].replace("-", "_") for flag in more}
+    names = sorted(field.name for field in dataclasses.fields(of_recipe))
     # From 3, so that no mark is the 1e-3 of a BatchNorm.
-    for place, field in enumerate(dataclasses.fields(of_recipe), start=3):
-        name, value = field.name, getattr(given, field.name)
+    for place, name in enumerate(names, start=3):
+        value = getattr(given, name)
         if name in said | NOT_MARKED or not (name in WHOLE or isinstance(value, float)):
             continue
         if name in WHOLE:
@@ -133,7 +134,7 @@ def marked(of_recipe, more):
 def arrived(caught, marks):
     """Lines `flag -> place`, and a line for what each phase is."""
     model, lines = caught["model"], set()
-    stream = caught["pairs"](caught["train"], 3)
+    stream = caught["batches"](caught["train"], 3)
     places = {
         "model": model.get_config(),
         "stream": {"batch_size": stream.batch_size, "steps": stream.steps},

@@ -33,11 +33,11 @@ def started(recipe, tmp_path, *flags):
 def test_every_shape_of_a_batch_is_fixed(drawn_birds, tmp_path, monkeypatch):
     """The steps of all systems are compiled in tests/training/test_execution.py."""
 
-    def fit(run, model, phase, stream, *_, **__):
+    def run_phase(run, model, phase, stream, *_, **__):
         of_fixed_shapes(phase, stream(0))
         raise DoneError
 
-    monkeypatch.setattr(training.Run, "fit", fit)
+    monkeypatch.setattr(training.Run, "run_phase", run_phase)
     small = ("--backbone=tiny", "--image-size=32", "--dim=8", "--word-dim=8", "--batch-size=8")
     started("pcme_cub", tmp_path, f"--data-dir={drawn_birds}", *small)
 
@@ -47,7 +47,7 @@ def test_every_shape_of_a_batch_is_fixed(drawn_birds, tmp_path, monkeypatch):
     "recipe", [n for n in halo_search.cli.main.recipes() if n not in WITH_DATA]
 )
 def test_every_shape_is_fixed_and_the_host_is_not_called(recipe, tmp_path, monkeypatch):
-    def fit(run, model, phase, stream, *_, **__):
+    def run_phase(run, model, phase, stream, *_, **__):
         model.optimizer.build(model.trainable_variables)
         (batch,) = of_fixed_shapes(phase, stream(0)).take(1)
         step = tf.function(model.train_step, jit_compile=True)
@@ -60,5 +60,5 @@ def test_every_shape_is_fixed_and_the_host_is_not_called(recipe, tmp_path, monke
         assert "<=" not in program, f"{phase}: a dimension has a bound and no size"
         raise DoneError
 
-    monkeypatch.setattr(training.Run, "fit", fit)
+    monkeypatch.setattr(training.Run, "run_phase", run_phase)
     started(recipe, tmp_path)

@@ -143,7 +143,7 @@ def test_6_is_of_the_five_folds(known, annotations, tmp_path):
     found = draw("6", tmp_path, f"--annotations-dir={annotations}")
     assert found["galleries"] == 5
     encoded = evaluation.encode(model, split.records, split.source)
-    pairs = np.asarray(encoded.pairs(model.similarity).kept().rows(0, 10))
+    pairs = np.asarray(encoded.pairs(model.similarity).in_memory().rows(0, 10))
     hits = []
     for fold in range(5):  # two images and their ten captions each
         images, captions = np.arange(2) + 2 * fold, np.arange(10) + 10 * fold
@@ -235,7 +235,7 @@ def test_each_direction_of_the_faiss_table_searches_its_own_index(with_sigma):
 
     split = SimpleNamespace(images=gaussians(7), captions=gaussians(12))
     settings = approximate_search.Settings(depth=3)
-    i2t, t2i = approximate_search.found(split, settings, with_sigma)
+    i2t, t2i = approximate_search.index_ranking(split, settings, with_sigma)
     assert (i2t.shape, t2i.shape) == ((7, 12), (12, 7))
     for scores, queries, gallery in (
         (i2t, split.images, split.captions),

@@ -103,7 +103,7 @@ def test_what_replicas_cannot_share_is_refused(strategy, size, expected, tmp_pat
     run = Run(RunFolder.open(tmp_path, {}), Execution(strategy=strategy))
     stream = SimpleNamespace(size=size)
     with pytest.raises(InputError, match=re.escape(expected)):
-        run.fit(None, "training", stream, epochs=1)
+        run.run_phase(None, "training", stream, epochs=1)
     Execution(strategy=strategy).check_batch(152)
 
 

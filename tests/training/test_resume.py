@@ -9,7 +9,8 @@ import tensorflow as tf
 
 import forked
 from halo_search.errors import InputError
-from zoo.training.resume import HistoryFile, Resume, read_history
+from zoo.training.history import HistoryFile, read_history
+from zoo.training.resume import Resume
 
 EPOCHS = 2
 

@@ -96,12 +96,12 @@ def test_a_phase_of_a_part_keeps_the_whole_model_as_its_callbacks_leave_it(tmp_p
     monkeypatch.setattr(run, "check_rankings", lambda *_: None)
     monkeypatch.setattr(run, "fit_phase", lambda *given: seen.append(given))
     part, stream = keras.Model(), SimpleNamespace(steps_per_epoch=3)
-    one.fit(part, "warm_up", stream, 2, callbacks=["own"])
+    one.run_phase(part, "warm_up", stream, 2, callbacks=["own"])
     ((_, model, *_, callbacks, _, _),) = seen
     assert model is part
     assert callbacks[0] == "own"
     assert [type(callback) for callback in callbacks[1:]] == [Validation, BestEpoch]
-    assert callbacks[2].whole is one.model
+    assert callbacks[2].complete_model is one.model
 
 
 def test_a_run_ends_with_what_it_is_and_what_was_measured(monkeypatch):
@@ -126,7 +126,7 @@ def test_a_run_ends_with_what_it_is_and_what_was_measured(monkeypatch):
     assert told[0] == {
         "split": "test", "left_out": 0, "best_epoch": best, "confidence": "confidence"
     }  # fmt: skip
-    more = {"whole": "model"}
+    more = {"complete_model": "model"}
     assert given == [(folder, "reader", "validation", "test", "encoded", "train", more)]
     assert waited == [1]
 

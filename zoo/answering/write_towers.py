@@ -143,7 +143,7 @@ def _products(onnx, graph, name, shape):
             for offset, part in enumerate(parts):
                 graph.node.insert(place + offset, part)
         return []
-    dims = next(one.dims for one in graph.initializer if one.name == steps)
+    dims = next(initializer.dims for initializer in graph.initializer if initializer.name == steps)
     if len(dims) != 1:  # steps of each row, of a table that is not looked up
         return _product(make, levels, steps, name)
     shape = onnx.numpy_helper.from_array(np.array(shape, np.int64), f"{name}@shape")
@@ -163,6 +163,7 @@ def _product(make, levels, steps, out):
 
 
 def _hash(values):
+    """SHA-256 of an array's shape, type and values."""
     values = np.ascontiguousarray(values)
     facts = repr((values.shape, values.dtype.str)).encode()
     return hashlib.sha256(facts + values.tobytes()).hexdigest()
@@ -215,22 +216,22 @@ def _write(folder, tower):
     else:
         raise InputError(f"the model reads {tower.reads} for {side}")
     frozen_towers = towers_of(model, image_size=facts.get("size"))
-    (one,) = (found for found in frozen_towers if found.side == side)
-    path, inputs = folder / facts["file"], one.example(model)
-    expected, why_not = one.expected(inputs), True
-    if twin is not None and not one.is_recurrent:
+    (frozen_tower,) = (frozen for frozen in frozen_towers if frozen.side == side)
+    path, inputs = folder / facts["file"], frozen_tower.example(model)
+    expected, why_not = frozen_tower.expected(inputs), True
+    if twin is not None and not frozen_tower.is_recurrent:
         # Padded to the longest text of its batch only, a question costs half. Encoders that take
         # one length alone fail in many ways.
-        spec = tf.TensorSpec((None, None), one.spec.dtype, one.spec.name)
+        spec = tf.TensorSpec((None, None), frozen_tower.spec.dtype, frozen_tower.spec.name)
         fill = {"pad_id": getattr(model.tokenizer, "padding", 0), "pad_token": ""}
         twin.enable_padding(**fill)
         rows = [np.array([twin.encode_batch([text])[0].ids], np.int32) for text in TEXTS]
         if any(1 < row.shape[1] < model.tokenizer.max_words for row in rows):
-            why_not = _differs(path, one._replace(spec=spec), rows, expected)
+            why_not = _differs(path, frozen_tower._replace(spec=spec), rows, expected)
         if why_not:
             twin.enable_padding(**fill, length=model.tokenizer.max_words)
     if why_not:
-        why_not = _differs(path, one, [inputs], expected)
+        why_not = _differs(path, frozen_tower, [inputs], expected)
     if why_not:
         raise InputError(why_not)
     if twin is not None:
@@ -243,8 +244,8 @@ def _is_whole(folder):
     try:
         facts = read_sealed(folder / FACTS)
         files, version = facts.get("files", {}), facts.get("version")
-        for name, one in files.items():
-            check_facts(folder / name, one)
+        for name, facts_of_file in files.items():
+            check_facts(folder / name, facts_of_file)
     except InputError:
         return False
     return bool(files) and version == VERSION
@@ -256,14 +257,14 @@ def _differs(path, tower, batches, expected):
     try:
         write_onnx(tower, path)
         forward = open_onnx(path)
-        found = joined([forward({tower.side: batch}) for batch in batches])
+        outputs = joined([forward({tower.side: batch}) for batch in batches])
     except MissingPackageError:
         raise
     except Exception as error:  # of layers that others wrote
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         return f"the encoder of {tower.side} is no ONNX: {reason}"
     error = max(
-        np.max(np.abs(found[key] - values) / np.maximum(1, np.abs(values)), initial=0)
+        np.max(np.abs(outputs[key] - values) / np.maximum(1, np.abs(values)), initial=0)
         for key, values in expected.items()
     )
     if error <= _TOLERANCE:

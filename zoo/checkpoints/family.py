@@ -57,7 +57,7 @@ def check_settings(
     it may change the network."""
     for key, value in config.items():
         if key in expected and value not in expected[key]:
-            may_be = " or ".join(repr(one) for one in expected[key])
+            may_be = " or ".join(repr(allowed) for allowed in expected[key])
             raise InputError(
                 f"{where}: `{key}` must be {may_be}, which this network hosts exactly; received "
                 f"{value!r}"
@@ -162,7 +162,7 @@ def _given(source, names):
         return None
     else:
         folder = source.folder
-    found = next((folder / name for name in names if (folder / name).is_file()), None)
-    if found is None and given is not None:
+    existing = next((folder / name for name in names if (folder / name).is_file()), None)
+    if existing is None and given is not None:
         raise InputError(f"`tokenizer`: {folder}: expected one of {', '.join(names)} in it")
-    return found
+    return existing

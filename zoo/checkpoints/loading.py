@@ -65,19 +65,19 @@ def from_checkpoint(
         raise ValueError(f"`family` must be one of {sorted(FAMILIES)}; received {family!r}")
     file = _weights_file(path)
     arrays = WeightArrays(file, _EXPECTED)
-    found = _family(arrays)
-    if found is None or family not in (None, found):
-        raise InputError(_other(arrays, family, found))
+    recognised = _family(arrays)
+    if recognised is None or family not in (None, recognised):
+        raise InputError(_other(arrays, family, recognised))
     beside = file.parent / CONFIG_FILE
     config = read_object(beside) if beside.is_file() else {}
     folder = file.parent if pathlib.Path(path).expanduser().is_dir() else None
     try:
-        return FAMILIES[found].build(Source(arrays, config, tokenizer, folder))
+        return FAMILIES[recognised].build(Source(arrays, config, tokenizer, folder))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         reason = " ".join(str(error).split())
-        raise InputError(f"{file}: arrays of no {found} network: {reason}") from error
+        raise InputError(f"{file}: arrays of no {recognised} network: {reason}") from error
 
 
 def family_of(path: str | os.PathLike) -> str | None:
@@ -115,11 +115,14 @@ def _weights_file(path):
 
 
 def _family(arrays):
+    """The first family whose array names the file has, or None."""
     names = set(arrays)
-    return next((name for name, one in FAMILIES.items() if one.fits(names)), None)
+    return next((name for name, candidate in FAMILIES.items() if candidate.fits(names)), None)
 
 
-def _other(arrays, family, found):
+def _other(arrays, family, recognised):
+    """The message for a file that is not of `family`; `recognised` is the family that it is of, or
+    None."""
     first = ", ".join(repr(name) for name in list(arrays)[:3])
     if family is None:
         return (
@@ -127,5 +130,7 @@ def _other(arrays, family, found):
             f"first are {first}"
         )
     marks = ", ".join(repr(mark) for mark in FAMILIES[family].marks)
-    other = f"; they are those of `family` {found!r}" if found else f"; the first are {first}"
+    other = (
+        f"; they are those of `family` {recognised!r}" if recognised else f"; the first are {first}"
+    )
     return f"{arrays.path}: `family` {family!r} has arrays {marks}, which this file lacks{other}"

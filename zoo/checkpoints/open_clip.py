@@ -138,6 +138,7 @@ def _head(encoder, mean, variance):
 
 
 def _image_head(head):
+    """The entries of the image head; its mean has no bias in the file, so ours is set to 0."""
     head.mean_map.bias.assign(0.0 * head.mean_map.bias)
     yield Entry(head.mean_map.kernel, ("visual.proj",))
     yield Entry(head.variance_map.kernel, ("visual.uncertainty_proj.weight",), np.transpose)
@@ -203,6 +204,7 @@ def text_settings(
 
 
 def _part(source, name, expected, known):
+    """One part of `config.json`, checked; {} if it is absent."""
     config = source.config.get(name) or source.config.get(name.removesuffix("_cfg")) or {}
     if not isinstance(config, dict):
         raise InputError(f"{_where(source)}: `{name}` must be an object; received {config!r}")
@@ -211,6 +213,7 @@ def _part(source, name, expected, known):
 
 
 def _transformer(arrays: WeightArrays, width, config, epsilon):
+    """The sizes of a tower's transformer, read from the shapes of its arrays."""
     return {
         "width": width,
         "num_layers": arrays.count("transformer.resblocks.{}."),
@@ -234,8 +237,9 @@ def _activation(source):
     return QUICK_GELU if source.config.get("quick_gelu") else GELU
 
 
-def _check(source, config, found):
-    for key, value in found.items():
+def _check(source, config, received):
+    """Raises InputError if a setting in `config.json` contradicts the sizes of the arrays."""
+    for key, value in received.items():
         if config.get(key, value) != value:
             raise InputError(
                 f"{_where(source)}: `{key}` is {config[key]!r}; the arrays are of {value!r}"

@@ -75,8 +75,8 @@ def build_vsrn(source: Source) -> DualEncoder:
     ]
     for number, graph in enumerate(of("reasoning").graphs, start=1):
         name = f"img_enc.Rs_GCN_{number}"
-        for part, own in (("theta", "theta"), ("phi", "phi"), ("g", "g"), ("w", "W.0")):
-            entries += weight_layouts.linear(getattr(graph, part), f"{name}.{own}")
+        for part, layer in (("theta", "theta"), ("phi", "phi"), ("g", "g"), ("w", "W.0")):
+            entries += weight_layouts.linear(getattr(graph, part), f"{name}.{layer}")
         entries += weight_layouts.norm(graph.normalize, f"{name}.W.1")
     if arrays.has("img_enc.bn."):
         entries += weight_layouts.norm(of("normalize"), "img_enc.bn")
@@ -95,6 +95,7 @@ def _words(source):
 
 
 def _sentence(model):
+    """The entries of word vectors and sentence GRU."""
     text = model.caption_encoder.get_layer("backbone")
     yield Entry(text.get_layer("words").embeddings, ("txt_enc.embed.weight",))
     yield from weight_layouts.sentence_gru(text.get_layer("gru"), "txt_enc.rnn")
@@ -135,6 +136,7 @@ def build_sgraf(source: Source) -> DualEncoder:
 
 
 def _attention(layer, name, normalized):
+    """The entries of a `GlobalAttention`; `normalized` layers have BatchNorm."""
     yield from weight_layouts.linear(layer.local, f"{name}.embedding_local.0")
     yield from weight_layouts.linear(layer.pooled, f"{name}.embedding_global.0")
     yield from weight_layouts.linear(layer.score, f"{name}.embedding_common.0")
@@ -144,6 +146,7 @@ def _attention(layer, name, normalized):
 
 
 def _similarity(layer, module):
+    """The entries of SGRAF's similarity; `module` is "saf" or "sgr"."""
     yield from weight_layouts.linear(layer.local, "sim_enc.sim_tranloc_w")
     yield from weight_layouts.linear(layer.pooled, "sim_enc.sim_tranglo_w")
     yield from weight_layouts.linear(layer.score, "sim_enc.sim_eval_w")
@@ -243,6 +246,8 @@ def build_pvse(source: Source) -> DualEncoder:
 
 
 def _scale_and_shift(arrays, dim):
+    """PCME's scale and shift, twice the stored ones, since its code has sigmoid(2x); the paper's
+    where the file has no criterion."""
     names = ("criterion.negative_scale", "criterion.shift")
     if not arrays.has("criterion."):
         return (2 * _SCALES.get(dim, _SCALES[1024]),) * 2
@@ -253,6 +258,7 @@ def _scale_and_shift(arrays, dim):
 
 
 def _image_head(head):
+    """The entries of PCME's image head; its log σ is half of our log σ², so biases are doubled."""
     yield from weight_layouts.linear(head.mean_global, "img_enc.fc")
     yield from weight_layouts.pie_net(head.mean_local, "img_enc.pie_net")
     name = "img_enc.uncertain_net"
@@ -264,6 +270,7 @@ def _image_head(head):
 
 
 def _text_head(model):
+    """The entries of PCME's caption head; biases are doubled as in `_image_head`."""
     head, name = model.get_layer("gaussian"), "txt_enc.uncertain_net"
     yield from weight_layouts.pie_net(head.mean_local, "txt_enc.pie_net")
     yield from weight_layouts.sentence_gru(model.get_layer("variance_gru"), f"{name}.rnn")
@@ -329,6 +336,7 @@ def build_vse_infinity(source: Source) -> DualEncoder:
 
 
 def _grid(arrays):
+    """The network of VSE∞'s grids. Raises InputError if the arrays are of another one."""
     shape = arrays.shape(f"{_RESNET}layer1.0.conv2.weight")
     if shape != (256, 8, 3, 3):
         raise InputError(
@@ -339,6 +347,7 @@ def _grid(arrays):
 
 
 def _hidden(backbone):
+    """The entries of the hidden layer of VSE∞'s MLP over regions."""
     yield from weight_layouts.linear(backbone.get_layer("hidden"), "img_enc.mlp.layers.0")
     yield from weight_layouts.norm(backbone.get_layer("normalize"), "img_enc.mlp.bns.0")
 

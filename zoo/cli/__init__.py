@@ -93,16 +93,18 @@ def differs(default: Any, **changes: Any) -> Any:
 def inherit(settings_class: type) -> None:
     """Completes the settings of a class that are declared by `differs`. Raises TypeError if no
     parent has the setting."""
-    for name, own in list(vars(settings_class).items()):
-        if not isinstance(own, dataclasses.Field) or "differs" not in own.metadata:
+    for name, field in list(vars(settings_class).items()):
+        if not isinstance(field, dataclasses.Field) or "differs" not in field.metadata:
             continue
-        parents = (getattr(one, "__dataclass_fields__", {}) for one in settings_class.__mro__[1:])
+        parents = (
+            getattr(parent, "__dataclass_fields__", {}) for parent in settings_class.__mro__[1:]
+        )
         base = next((fields[name] for fields in parents if name in fields), None)
         if base is None:
             raise TypeError(f"{settings_class.__qualname__}.{name} differs from no parent's")
-        metadata = {**base.metadata, **own.metadata["differs"]}
+        metadata = {**base.metadata, **field.metadata["differs"]}
         metadata = {key: value for key, value in metadata.items() if value is not AS_DEFAULT}
-        setattr(settings_class, name, dataclasses.field(default=own.default, metadata=metadata))
+        setattr(settings_class, name, dataclasses.field(default=field.default, metadata=metadata))
 
 
 def parse(
@@ -142,6 +144,8 @@ def parse(
 
 
 def _add_flag(parser, field, hint):
+    """Adds the flag of a field; its type hint decides on choices, pairs of flags and several
+    values."""
     kind: Any = hint
     options: dict[str, Any] = {}
     optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
@@ -173,6 +177,8 @@ class _Tuple(argparse.Action):
 
 
 def _converter(kind, optional):
+    """The function that reads a flag's text; "none" is None for an optional flag."""
+
     def convert(text):
         return None if optional and text.lower() == "none" else kind(text)
 
@@ -185,6 +191,7 @@ def _flag(field):
 
 
 def _help(field, required):
+    """The help of a flag: its text, then its default, its toy and smoke values and its source."""
     metadata = field.metadata
     default = field.default
     if default is dataclasses.MISSING and not required:
@@ -206,6 +213,7 @@ def _as_typed(default):
 
 
 def _variants(fields, given):
+    """The values that replace defaults: `toy` without `--data-dir`, then `smoke` with `--smoke`."""
     values = {}
     names = {field.name for field in fields}
     if "data_dir" in names and given.get("data_dir") is None:

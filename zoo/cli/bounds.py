@@ -67,10 +67,10 @@ def kind_of(name: str, kind: type) -> str:
 def check(flag: str, name: str, value: Any, kind: str | None = None) -> None:
     """Raises ValueError, naming the flag, unless a number, or each of several, is one that a
     setting of this name or kind may have; what is no number is fine."""
-    for one in value if isinstance(value, tuple) else (value,):
-        if isinstance(one, bool) or not isinstance(one, (int, float)):
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
             continue
-        bounds = BOUNDS[kind or kind_of(name, type(one))]
-        if not bounds.holds(one):
-            words = f"at most {LARGEST}" if bounds.high == LARGEST < one else bounds.words
-            raise ValueError(f"{flag} must be {words}; received {one}")
+        bounds = BOUNDS[kind or kind_of(name, type(number))]
+        if not bounds.holds(number):
+            words = f"at most {LARGEST}" if bounds.high == LARGEST < number else bounds.words
+            raise ValueError(f"{flag} must be {words}; received {number}")

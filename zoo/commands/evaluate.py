@@ -89,14 +89,17 @@ def _array(arrays, name, path):
 
 
 def _embedding(arrays, side, options):
-    found = {part: arrays[f"{side}_{part}"] for part in PARTS if f"{side}_{part}" in arrays}
-    if "mean" not in found and "elements" not in found:
+    """One side's embedding, a dict of arrays by part. Raises InputError without a mean or
+    elements."""
+    embedding = {part: arrays[f"{side}_{part}"] for part in PARTS if f"{side}_{part}" in arrays}
+    if "mean" not in embedding and "elements" not in embedding:
         _array(arrays, f"{side}_mean", options.embeddings)  # raises, naming it
-    return found
+    return embedding
 
 
 def _similarity(name, images):
-
+    """The similarity layer of a name, or the usual one for this kind of embedding. Raises
+    InputError if it cannot compare them."""
     what = kind(images)
     try:
         layer = similarities.get(name or BY_KIND[what])

@@ -17,11 +17,11 @@ def write_probes(options):
     out = options.out or RunFolder.existing(options.run).path
     seen = encode(model, validation.records, validation.source)
     try:
-        found = make_probes(
+        probes = make_probes(
             model, seen, train, options.seed, images=options.images, captions=options.captions
         )
     except ValueError as error:
         raise InputError(f"{options.run}: {error}") from error
     path = RunFolder(out).probes_path
-    found.save(path)
-    print(f"{path}: {found.source}")
+    probes.save(path)
+    print(f"{path}: {probes.source}")

@@ -214,18 +214,19 @@ def open(description: Mapping[str, Any], split: str = "test") -> Split:
     try:
         signature.bind(split, **options)
     except TypeError as error:
-        said = f"data of loader {name!r}: {error}; its options are {', '.join(known)}"
-        raise InputError(said) from error
+        message = f"data of loader {name!r}: {error}; its options are {', '.join(known)}"
+        raise InputError(message) from error
     if options.get("root") is not None:
         options["root"] = Path(options["root"]).expanduser()
     opened = load(split, **options)
     if split in meaning.get("splits", ()):
-        found = semantics(opened.records, meaning["variant"])
-        opened = opened.with_records(dataclasses.replace(opened.records, semantics=found))
+        semantic = semantics(opened.records, meaning["variant"])
+        opened = opened.with_records(dataclasses.replace(opened.records, semantics=semantic))
     return opened
 
 
 def _karpathy(split, held_out):
+    """Karpathy's name of a split; `held_out` is "test" or "val"."""
     return {"train": "train", "validation": "val", "test": held_out}[split]
 
 

@@ -211,6 +211,8 @@ def concatenate(embeddings: Sequence[EmbeddingLike]) -> Embedding:
 
 
 def _circular_variance(values, mask):
+    """1 − ‖mean direction‖ of each set: (batch, elements, dim) to (batch,), over unmasked
+    elements."""
     directions = ops.normalize(values, axis=-1, order=2, epsilon=1e-12)
     if mask is None:
         mean = ops.mean(directions, axis=1)

@@ -117,6 +117,7 @@ def elements_first(x):
 
 
 def _check_dim(images, captions):
+    """Raises ValueError if the last dimensions differ; an unknown one fits any."""
     if not _agree(images.shape[-1:], captions.shape[-1:]):
         raise ValueError(
             "`images` and `captions` must have the same last dimension; received "
@@ -126,6 +127,7 @@ def _check_dim(images, captions):
 
 
 def _agree(received, expected):
+    """Whether two shapes agree, where None fits any size."""
     return len(received) == len(expected) and all(
         a is None or b is None or a == b for a, b in zip(received, expected, strict=True)
     )

@@ -246,6 +246,8 @@ def _names(arrays, tower):
 
 
 def _entries(encoder, names, tower):
+    """The entries of a CLIP tower; position embeddings are resized to this picture size, or cut to
+    this length of text."""
     embedding = encoder.embedding
     if tower == "vision":
         variable = embedding.position_embedding.embeddings

@@ -84,8 +84,8 @@ def torchvision_backbone(
     network = resnext(blocks, groups, width, image_size, name)
     images = keras.Input((image_size, image_size, 3), name="images")
     scaling = PictureScaling(
-        [1 / (255 * one) for one in DEVIATION],
-        [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)],
+        [1 / (255 * deviation) for deviation in DEVIATION],
+        [-mean / deviation for mean, deviation in zip(MEAN, DEVIATION, strict=True)],
         resize,
         crop_fraction,
         name="preprocessing",
@@ -187,6 +187,7 @@ def _block(x, scale, groups, width, strides, prefix, shortcut):
 
 
 def _convolution(x, channels, size, strides, name, groups=1):
+    """A convolution without bias, padded on both sides."""
     # PyTorch pads both sides alike; "same" would pad the end only, where a stride is even.
     if size > 1:
         x = layers.ZeroPadding2D(size // 2, name=f"{name}_padding")(x)
@@ -231,6 +232,7 @@ def _preprocessing(mode):
 
 
 def _tiny(image_size):
+    """Four convolutions to a map of an eighth of the side, (size / 8, size / 8, 128)."""
     images = keras.Input((image_size, image_size, 3), name="images")
     features = images
     for index, (channels, strides) in enumerate(((32, 2), (64, 2), (96, 2), (128, 1))):
@@ -242,6 +244,8 @@ def _tiny(image_size):
 
 
 def _tiny_layout(image_size):
+    """Three convolutions and a dense layer over all places, which knows where parts are: (1, 1,
+    256)."""
     images = keras.Input((image_size, image_size, 3), name="images")
     features = images
     for index, (channels, size, strides) in enumerate(((64, 4, 4), (128, 3, 2), (128, 3, 1))):

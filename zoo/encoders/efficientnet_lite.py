@@ -89,6 +89,8 @@ def _normalized(x, name, relu=False):
 
 
 def _entries(network: keras.Model) -> Iterator[Entry]:
+    """The entries of the network in the names of its PyTorch file."""
+
     def pair(layer, place, number):
         yield from convolution(network.get_layer(layer), place)
         yield from norm(network.get_layer(f"{layer}_normalize"), number)

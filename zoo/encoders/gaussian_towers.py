@@ -98,6 +98,7 @@ def pooled_caption_encoder(backbone: keras.Model, dim: int, **head: Any) -> kera
 
 
 def _positions(features, name):
+    """Features as (batch, positions, channels), also those of a map."""
     if len(features.shape) == 3:
         return features
     return keras.layers.Reshape((-1, features.shape[-1]), name=name)(features)

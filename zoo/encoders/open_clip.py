@@ -46,8 +46,8 @@ def open_clip_image(
     """
     images = keras.Input((image_size, image_size, 3), name="images")
     pixels = PictureScaling(
-        [1 / (255 * one) for one in DEVIATION],
-        [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)],
+        [1 / (255 * deviation) for deviation in DEVIATION],
+        [-mean / deviation for mean, deviation in zip(MEAN, DEVIATION, strict=True)],
         name="preprocessing",
     )(images)
     patches = keras.layers.Conv2D(

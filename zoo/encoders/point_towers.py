@@ -54,7 +54,7 @@ def sentence_caption_encoder(backbone: keras.Model, dim: int | None = None) -> k
     Args:
         backbone: a `keras.Model` from ids to a dict with `"sentence"`, such as
             `zoo.encoders.gru(…, bidirectional=False)`; or to one with `"pooled"`, such as
-            `zoo.encoders.vectors`, which a linear map takes to `dim` channels.
+            `zoo.encoders.vectors`, which a linear map projects to `dim` channels.
         dim: dimension of the embedding, for `"pooled"`.
     Reference: VSE++ (Faghri et al., BMVC 2018), section 3.1.
     """
@@ -147,4 +147,5 @@ def resizing_of_tower(encoder: keras.layers.Layer) -> dict:
 
 
 def _points(inputs, features, name):
+    """A model of points of unit length, {"mean": (batch, dim)}."""
     return keras.Model(inputs, {"mean": UnitLength(name="unit_length")(features)}, name=name)

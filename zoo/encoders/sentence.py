@@ -81,16 +81,16 @@ def sentences(
     # Keras passes `training` on to what is called with `training=False`: rates of 0 stay.
     settings = {} if trainable_blocks else {"dropout": 0.0}
     folder = text_folder(preset)
-    whole = network_of_folder(folder, max_length, **settings)
+    network = network_of_folder(folder, max_length, **settings)
     pooling = pooling or _pooling_of_folder(folder)
-    blocks = whole.transformer_layers
+    blocks = network.transformer_layers
     if isinstance(trainable_blocks, bool) or trainable_blocks not in range(len(blocks) + 1):
         raise ValueError(
             f"`trainable_blocks` must be an integer between 0 and {len(blocks)}, the blocks of "
             f"{folder}; received {trainable_blocks!r}"
         )
     _activate_as_trained(blocks, folder)
-    return sentences_of(whole, max_length, pooling, trainable_blocks)
+    return sentences_of(network, max_length, pooling, trainable_blocks)
 
 
 def sentences_of(
@@ -99,10 +99,10 @@ def sentences_of(
     """`sentences` with the weights of a model that has KerasHub's layers of a `BertBackbone`. What
     it returns is made of layers of Keras and of this package, so it loads without KerasHub."""
     embed, blocks = _own_layers(network)
-    found = _composed(embed, blocks, max_length, pooling == MEAN, trainable_blocks)
+    composed = _composed(embed, blocks, max_length, pooling == MEAN, trainable_blocks)
     for layer, weights in _own_weights(network, embed, blocks):
         layer.set_weights(weights)
-    return found
+    return composed
 
 
 def with_trainable_blocks(
@@ -124,34 +124,34 @@ def with_trainable_blocks(
     layers = {layer.name: layer for layer in all_layers(backbone)}
     olds = [layer for layer in layers.values() if isinstance(layer, TransformerBlock)]
     olds.sort(key=lambda block: int(block.name.rpartition("_")[2]))
-    embed, kept = WordPieces.from_config(layers["word_pieces"].get_config()), len(olds)
+    embed, num_frozen = WordPieces.from_config(layers["word_pieces"].get_config()), len(olds)
     blocks = [
         TransformerBlock.from_config(
-            {**block.get_config(), "dropout": dropout * (number >= kept - trainable_blocks)}
+            {**block.get_config(), "dropout": dropout * (number >= num_frozen - trainable_blocks)}
         )
         for number, block in enumerate(olds)
     ]
     length = backbone.input_shape[1]
-    found = _composed(embed, blocks, length, "pooling" in layers, trainable_blocks)
+    network = _composed(embed, blocks, length, "pooling" in layers, trainable_blocks)
     for new, old in zip([embed, *blocks], [layers["word_pieces"], *olds], strict=True):
         new.set_weights(old.get_weights())
-    return found
+    return network
 
 
 def _composed(embed, blocks, max_length, by_mean, trainable_blocks):
     """The network of `sentences` out of its layers."""
     ids = keras.Input((max_length,), dtype="int32", name="captions")
     inputs = {"ids": ids, "mask": ops.not_equal(ids, PADDING)}
-    kept = len(blocks) - trainable_blocks
+    num_frozen = len(blocks) - trainable_blocks
     inside = {
         "ids": keras.Input((None,), dtype="int32", name="ids"),
         "mask": keras.Input((None,), dtype="bool", name="mask"),
     }
     states = embed(inside["ids"])
-    for block in blocks[:kept]:
+    for block in blocks[:num_frozen]:
         states = block(states, padding_mask=inside["mask"])
     states = Frozen(inside, states, name="frozen")(inputs)
-    for block in blocks[kept:]:
+    for block in blocks[num_frozen:]:
         block.trainable = True
         states = block(states, padding_mask=inputs["mask"])
     pooled = MeanPooling(name="pooling")(states, mask=inputs["mask"]) if by_mean else states[:, 0]
@@ -198,7 +198,7 @@ def _own_weights(network, embed, blocks):
 
 
 def _hub_blocks(network):
-    return [one for one in network.layers if one.name.startswith("transformer_layer_")]
+    return [layer for layer in network.layers if layer.name.startswith("transformer_layer_")]
 
 
 def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
@@ -235,6 +235,8 @@ def text_folder(name_or_folder: str | os.PathLike) -> pathlib.Path:
 
 
 def _pooling_of_folder(folder):
+    """The pooling that a folder of sentence-transformers states, or the mean without one. Raises
+    InputError for a pooling that is not known here."""
     path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
         return MEAN

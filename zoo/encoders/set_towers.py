@@ -136,6 +136,7 @@ def word_token_encoder(
 
 
 def _head(inputs, set_layer, features, pooled, mask):
+    """The model from features to a set: unit `elements` (batch, K, dim), and `slots` as float32."""
     # The attention is computed anyway; as an output of the layer, `with_attention` finds it.
     options = {} if mask is None else {"mask": mask}
     sets = set_layer(features, pooled, return_attention=True, **options)
@@ -147,6 +148,7 @@ def _head(inputs, set_layer, features, pooled, mask):
 
 
 def _inputs_like(outputs, names):
+    """Inputs of the shapes of a backbone's outputs, by name if these are a dict."""
     if not isinstance(outputs, dict):
         return keras.Input(outputs.shape[1:], name="features")
     return {
@@ -160,6 +162,8 @@ def _chosen(outputs, inputs):
 
 
 def _sequences(inputs, features, mask, name, normalize, dropout, seed):
+    """The model from features to `tokens` (batch, positions, dim) of unit length, 0 at padding,
+    their `mask` and a `pooled` vector."""
     unit = UnitLength(name="unit_length")(features)
     tokens = ops.where(ops.expand_dims(mask, -1), unit, 0.0)
     pooling = GlobalAttention(normalize, dropout, seed, name="pooling")

@@ -153,15 +153,15 @@ def head_alone(encoder: keras.Model) -> keras.Model:
     backbone = next((layer for layer in encoder.layers if layer.name == "backbone"), None)
     several = backbone is not None and isinstance(backbone.output, dict)
     if backbone is None or (several and "pooled" not in backbone.output):
-        found = None if backbone is None else sorted(backbone.output)
+        feature_names = None if backbone is None else sorted(backbone.output)
         raise ValueError(
             "`encoder` must have a backbone with one output, such as a convolutional one; "
-            f"received one with {found or 'no backbone'}"
+            f"received one with {feature_names or 'no backbone'}"
         )
-    whole, outputs = replay(encoder, lambda layer: layer is backbone)
+    inputs, outputs = replay(encoder, lambda layer: layer is backbone)
     read = outputs[backbone]["pooled"] if several else outputs[backbone]
     try:
-        return keras.Model(read, whole.output, name=encoder.name.replace("encoder", "head"))
+        return keras.Model(read, inputs.output, name=encoder.name.replace("encoder", "head"))
     except ValueError as error:  # another output of the backbone is read too
         raise ValueError(
             f"`encoder` must read nothing of its backbone but one output; {error}"
@@ -239,9 +239,13 @@ def mean_and_max(backbone: keras.Model, layers: Sequence[str] = ()) -> keras.Mod
     maps = [*(network.get_layer(name).output for name in layers), network.output]
     inner = keras.Model(network.input, maps, name=network.name)
     images = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="images")
-    found = inner(backbone.get_layer("preprocessing")(images))
-    found = found if isinstance(found, (list, tuple)) else [found]
-    pooled = [part for one in found for part in (ops.mean(one, (1, 2)), ops.max(one, (1, 2)))]
+    feature_maps = inner(backbone.get_layer("preprocessing")(images))
+    feature_maps = feature_maps if isinstance(feature_maps, (list, tuple)) else [feature_maps]
+    pooled = [
+        part
+        for feature_map in feature_maps
+        for part in (ops.mean(feature_map, (1, 2)), ops.max(feature_map, (1, 2)))
+    ]
     model = keras.Model(images, ops.concatenate(pooled, axis=-1), name="backbone")
     model.trainable = backbone.trainable
     return model

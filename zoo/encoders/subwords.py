@@ -76,11 +76,12 @@ class SubwordTokenizer(keras.layers.Layer):
         return keras.KerasTensor((inputs.shape[0], self.max_words), dtype="int32")
 
     def _rows(self, text):
-        first, last = ([] if one is None else [one] for one in self.ends)
+        """int32 (texts, max_words): start token, pieces, end token, padding."""
+        first, last = ([] if token is None else [token] for token in self.ends)
         room = self.max_words - len(first) - len(last)
         tokens = tf.cast(self.tokens(text), tf.int32)[:, :room]
         column = tf.ones((tf.shape(text)[0], 1), tf.int32)
-        parts = [*(column * one for one in first), tokens, *(column * one for one in last)]
+        parts = [*(column * token for token in first), tokens, *(column * token for token in last)]
         rows = tf.concat(parts, axis=1)
         return rows.to_tensor(self.padding, shape=(None, self.max_words))
 
@@ -122,7 +123,7 @@ class HubTokenizer(SubwordTokenizer):
         return cls(
             tokenizer,
             min(preprocessor.sequence_length, most),
-            tuple(None if one is None else int(one) for one in ends),
+            tuple(None if token is None else int(token) for token in ends),
             int(tokenizer.pad_token_id),
             cleaning,
             name="tokenizer",

@@ -140,8 +140,8 @@ class WeightArrays:
     def count(self, pattern: str) -> int:
         """How many values the number has in names such as `"resblocks.{}."`."""
         number = re.compile(re.escape(self.prefix + pattern).replace(r"\{\}", r"(\d+)"))
-        found = (number.match(name) for name in self._names)
-        return len({match.group(1) for match in found if match})
+        matches = (number.match(name) for name in self._names)
+        return len({match.group(1) for match in matches if match})
 
     def get(self, name: str) -> np.ndarray:
         """An array by name, float32. Raises InputError if it is missing, damaged, no numbers, or
@@ -189,15 +189,15 @@ class WeightArrays:
         """Raises InputError if arrays of the file are in no entry's `names`, and not `ignored` by
         the start or end of their name; it says how many, and the first three."""
         used = {name for entry in entries for name in entry.names}
-        left = [
+        unused = [
             name
             for name in self
             if name not in used and not name.endswith(ignored) and not name.startswith(ignored)
         ]
-        if left:
+        if unused:
             raise InputError(
-                f"{self.path}: {_counted(left)} {'has' if len(left) == 1 else 'have'} no place in "
-                f"{network}: {_first(left)}"
+                f"{self.path}: {_counted(unused)} {'has' if len(unused) == 1 else 'have'} no place "
+                f"in {network}: {_first(unused)}"
             )
 
     def _stored_name(self, name):
@@ -211,8 +211,8 @@ class WeightArrays:
 def _read_torch(path):
     """The tensors of a file of PyTorch by name, and the plain values beside them."""
     torch = require("torch", extra="torch")
-    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    if found < _OLDEST_TORCH:
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < _OLDEST_TORCH:
         raise InputError(
             f"{path}: needs torch 2.6 or newer, whose `weights_only=True` runs no code; found "
             f"{torch.__version__}"

@@ -68,6 +68,8 @@ def sentence_gru(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
 
 
 def _gru(cell, name, end):
+    """The entries of a PyTorch GRU's direction; `end` is the end of its array names."""
+
     # PyTorch orders the gates reset, update, new; Keras update, reset, new.
     def gates(stacked):
         reset, update, new = np.split(stacked, 3)
@@ -141,6 +143,7 @@ def bert(network: keras.Model, name: str) -> Iterator[Entry]:
 
 
 def _bert_block(block, name):
+    """The entries of one BERT layer in the names of Hugging Face."""
     attention = block._self_attention_layer
     for part in ("query", "key", "value"):
         layer = getattr(attention, f"{part}_dense")
@@ -212,13 +215,15 @@ def open_clip_text(
 
 
 def _blocks(backbone, tower, prefix):
+    """The entries of a tower's transformer blocks, and of those of its variance."""
     for kind, start in (("block", "transformer"), ("variance_block", "uncertainty_transformer")):
-        own = f"{tower}_{kind}_"
+        block_prefix = f"{tower}_{kind}_"
         for layer in backbone.layers:
-            if layer.name.startswith(own):
-                number = layer.name.removeprefix(own)
+            if layer.name.startswith(block_prefix):
+                number = layer.name.removeprefix(block_prefix)
                 yield from transformer_block(layer, f"{prefix}{start}.resblocks.{number}")
 
 
 def _stacked(*arrays):
+    """Arrays as rows of one matrix, (arrays, values)."""
     return np.stack([array.ravel() for array in arrays])

@@ -61,7 +61,7 @@ class Answers:
         similarity is not finite."""
         records = encoded.records
         # Of a few queries only their own rows are computed.
-        pairs = (encoded.kept_pairs if most is None else encoded.pairs)(similarity)
+        pairs = (encoded.pairs_in_memory if most is None else encoded.pairs)(similarity)
         labels, others = records.image_labels, records.caption_labels
         queries, gallery, uncertainty = encoded.images, encoded.captions, None
         if direction == "t2i":
@@ -79,7 +79,7 @@ class Answers:
         queries = {name: np.asarray(values)[chosen] for name, values in queries.items()}
         if encoded.measure_name is not None and has_uncertainty(queries):
             uncertainty = np.asarray(log_uncertainty(queries, encoded.measure_name), float)
-        pairs = pairs.kept()
+        pairs = pairs.in_memory()
         relevance = metrics.LabelRelevance(labels[chosen], others)
         ranks = metrics.rank_queries(pairs, relevance).best_rank
         blocks = [
@@ -179,7 +179,7 @@ def calibrate_run(
     encoded: retrieval.EncodedSplit,
     train: Split | None = None,
     seed: int = 0,
-    whole: DualEncoder | None = None,
+    complete_model: DualEncoder | None = None,
 ) -> dict[str, Any]:
     """Keeps a run's probes, calibrates both directions on the test gallery by them, and measures.
 
@@ -188,7 +188,7 @@ def calibrate_run(
 
     Args:
         folder: the `RunFolder`, for the file of the probes.
-        model, train, seed, whole: as of `make_probes`.
+        model, train, seed, complete_model: as of `make_probes`.
         validation, test: the `zoo.data.Split`s. The probes are pairs of the validation split.
         encoded: the `EncodedSplit` of the test split.
 
@@ -199,14 +199,19 @@ def calibrate_run(
     folder.written.remove([folder.probes_path.name])  # of an attempt that was stopped
     folder.written.claim(folder.probes_path.name)
     probes, why_not = None, "the validation split is the test split"
-    theirs, own = validation.records, test.records  # the same where a loader has no third split
-    if theirs.name != own.name or not np.array_equal(theirs.image_ids, own.image_ids):
+    theirs, test_records = (
+        validation.records,
+        test.records,
+    )  # the same where a loader has no third split
+    if theirs.name != test_records.name or not np.array_equal(
+        theirs.image_ids, test_records.image_ids
+    ):
         try:
             seen = retrieval.encode(model, validation.records, validation.source)
-            probes = make_probes(model, seen, train, seed, whole=whole)
+            probes = make_probes(model, seen, train, seed, complete_model=complete_model)
             captioned = None
             if not probes.by_class:  # of a class all items fit
-                asked = whole or model
+                asked = complete_model or model
                 captioned = captioned_of(seen, validation, model.similarity, asked, probes)
             if captioned is not None:
                 bank = bank_of_training(model, train, seed)
@@ -228,7 +233,7 @@ def _by_probes(probes, model, encoded, direction, seed):
     try:
         confidence = calibrated(probes, model.similarity, encoded, direction, seed)
         answers = Answers.of(encoded, model.similarity, direction, copies=confidence.copies)
-        found = measure(confidence, answers)
+        results = measure(confidence, answers)
     except ValueError as error:
         return {"why_not": str(error)}
     if confidence.known is not None:
@@ -236,8 +241,8 @@ def _by_probes(probes, model, encoded, direction, seed):
         if direction == "t2i":
             asked = encoded.captions, encoded.records.captions
         facts = known.query_facts(model, *asked)
-        found["declined_as_unknown"] = float(confidence.known.declined(**facts).mean())
-    return found
+        results["declined_as_unknown"] = float(confidence.known.declined(**facts).mean())
+    return results
 
 
 def calibrated(
@@ -247,8 +252,9 @@ def calibrated(
     direction: str,
     seed: int = 0,
 ) -> Confidence:
-    """The `Confidence` of one direction on the gallery of an encoded split, by a model's
-    `halo_search.confidence.Probes`; raises as `halo_search.confidence.calibrate_on`."""
+    """Calibrates one direction on the gallery of an encoded split by a model's
+    `halo_search.confidence.Probes`, and returns the `Confidence`. Raises what
+    `halo_search.confidence.calibrate_on` raises."""
     side = "images" if direction == "t2i" else "captions"
     items = encoded.images if direction == "t2i" else encoded.captions
     return probes.calibrate(gallery_of(items, similarity, side), direction, seed=seed)

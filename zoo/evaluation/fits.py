@@ -92,14 +92,14 @@ def learn_fits(
     bank = packaged_bank() if bank is None else bank
     rng = np.random.default_rng(seed)
     matrices = matrices_of(captioned)
-    found = {}
+    fits = {}
     for direction in directions:
-        found[direction] = Learner(captioned, direction, bank, rng, matrices, labelled).fits()
+        fits[direction] = Learner(captioned, direction, bank, rng, matrices, labelled).fits()
     for direction in directions if hubs else ():
         learner = Learner(captioned, direction, bank, rng, matrices, labelled)
         if learner.correct():
-            found[OF_CORRECTED + direction] = learner.fits()
-    return found
+            fits[OF_CORRECTED + direction] = learner.fits()
+    return fits
 
 
 def _in_steps(shares):
@@ -111,12 +111,12 @@ def matrices_of(captioned):
     """Scores, what fits and what belongs together, captions × images."""
     owners, count = captioned.owners, length(captioned.images)
     scores = scores_over(captioned.images, captioned.captions, captioned.similarity, "images")
-    own = owners[:, None] == np.arange(count)
-    rows, scale = np.arange(len(owners)), score_scale(scores, own)
+    is_owner = owners[:, None] == np.arange(count)
+    rows, scale = np.arange(len(owners)), score_scale(scores, is_owner)
     fit = captioned.relevance
     if fit is None:
         fit = relevance(captioned.sentences, rows, owners, count, scores, scale)
-    return scores, fit, own, scale
+    return scores, fit, is_owner, scale
 
 
 class Learner:
@@ -126,17 +126,17 @@ class Learner:
         self.captioned, self.direction, self.bank, self.rng = captioned, direction, bank, rng
         self.labelled, self.near, self.texts = labelled, None, None
         owners, count = captioned.owners, length(captioned.images)
-        scores, fit, own, self.scale = matrices
+        scores, fit, is_owner, self.scale = matrices
         if direction == "t2i":
             asked = one_of_each(owners, rng)
             self.queries, self.items = take(captioned.captions, asked), captioned.images
-            self.scores, self.fit, self.own = scores[asked], fit[asked], own[asked]
+            self.scores, self.fit, self.is_owner = scores[asked], fit[asked], is_owner[asked]
             self.texts = [captioned.texts[row] for row in asked]
             if captioned.near is not None:
                 self.near = captioned.near.near(centres(captioned.images))
         else:
             self.queries, self.items = captioned.images, captioned.captions
-            self.scores, self.fit, self.own = scores.T, fit.T, own.T
+            self.scores, self.fit, self.is_owner = scores.T, fit.T, is_owner.T
         self.plain = self.scores
         self.photo = np.arange(len(self.scores))  # of the question; of the items:
         self.photo_of_item = np.arange(count) if direction == "t2i" else owners
@@ -154,8 +154,8 @@ class Learner:
         if not can_correct(space, score) or length(bank) < LEAST_QUESTIONS:
             return False
         before = self._finds_own()
-        own = self.photo_of_item[:, None] == owner
-        left_out = padded(*np.nonzero(own), len(own))
+        is_owner = self.photo_of_item[:, None] == owner
+        left_out = padded(*np.nonzero(is_owner), len(is_owner))
         hubs = CorrectedSpace.of(space, score, bank, self.items)
         self.shifts = hubs.shifts(self.items, score, left_out)
         self.hubs = OwnLeftOut(hubs, self.items, left_out)
@@ -163,9 +163,12 @@ class Learner:
         return Gain.of(self._finds_own(), before).pays
 
     def _finds_own(self):
-        return self.own[np.arange(len(self.own)), self.scores.argmax(axis=1)]
+        """bool (questions,): whether the best result is the question's own item."""
+        return self.is_owner[np.arange(len(self.is_owner)), self.scores.argmax(axis=1)]
 
     def _bank(self):
+        """The embeddings of the captions (or images) that a question is compared with, and the
+        photo of each."""
         captioned, is_t2i = self.captioned, self.direction == "t2i"
         every = captioned.captions if is_t2i else captioned.images
         photo = captioned.owners if is_t2i else np.arange(length(captioned.images))
@@ -175,42 +178,48 @@ class Learner:
         return {**bank, "photo": photo[_nearest(bank, every)]}
 
     def fits(self):
+        """Learns `Fits` of this direction: ρ, a second opinion by the shape of the scores, the
+        level of absent answers, and trials that show how true they are."""
         sentence = self.rho()
         source = f"{length(self.captioned.images):,} photos of {self.captioned.name}"
-        found = Fits(sentence, source=source, strangers=self._strangers())
-        draws = self._draws(found)
+        learned = Fits(sentence, source=source, strangers=self._strangers())
+        draws = self._draws(learned)
         if not draws:
-            return found
-        second, below, said = {}, {}, [one.plain for one in draws]
-        if len({one.photos for one in draws}) > 1:  # of one size nothing is learnt for others
+            return learned
+        second, below, probabilities = {}, {}, [drawn.plain for drawn in draws]
+        if len({drawn.photos for drawn in draws}) > 1:  # of one size nothing is learnt for others
             second = {
-                kind: self.opinion(kind, [(one.table, one.fit) for one in draws], columns)
+                kind: self.opinion(kind, [(drawn.table, drawn.fit) for drawn in draws], columns)
                 for kind, columns in ((fitting.FIRST, slice(0, 1)), (fitting.LATER, slice(1, None)))
             }
-            said = []
+            probabilities = []
             for draw in draws:
                 read = [
-                    one.probability(fitting.read_by(kind, draw.table))
-                    for kind, one in second.items()
+                    drawn.probability(fitting.read_by(kind, draw.table))
+                    for kind, drawn in second.items()
                 ]
-                said.append(np.concatenate([read[0][:, :1], read[1][:, 1:]], axis=1))
-            firsts = [one[part.present, 0] for one, part in zip(said, draws, strict=True)]
+                probabilities.append(np.concatenate([read[0][:, :1], read[1][:, 1:]], axis=1))
+            firsts = [
+                drawn[part.present, 0] for drawn, part in zip(probabilities, draws, strict=True)
+            ]
             below[fitting.FIRST] = float(np.quantile(np.concatenate(firsts), ABSENCE))
         if self.direction == "t2i" and self.captioned.encode is not None:
-            short, lowest = self._short(found)
+            short, lowest = self._short(learned)
             if short is not None:
                 second[fitting.SHORT], below[fitting.SHORT] = short, lowest
-        found = dataclasses.replace(found, second=second, below=below)
+        learned = dataclasses.replace(learned, second=second, below=below)
         trials = []
-        for photos in dict.fromkeys(one.photos for one in draws):
-            same = [pair for pair in zip(said, draws, strict=True) if pair[1].photos == photos]
-            told, true = (
-                _in_steps(np.concatenate([part[one.present] for part, one in pairs]))
-                for pairs in (same, [(one.fit, one) for _, one in same])
+        for photos in dict.fromkeys(drawn.photos for drawn in draws):
+            same = [
+                pair for pair in zip(probabilities, draws, strict=True) if pair[1].photos == photos
+            ]
+            predicted, true = (
+                _in_steps(np.concatenate([part[drawn.present] for part, drawn in pairs]))
+                for pairs in (same, [(drawn.fit, drawn) for _, drawn in same])
             )
-            items = int(np.median([one.items for _, one in same]))
-            trials.append(Trial(items, told, true, len(told) // len(same)))
-        return dataclasses.replace(found, trials=tuple(trials))
+            items = int(np.median([drawn.items for _, drawn in same]))
+            trials.append(Trial(items, predicted, true, len(predicted) // len(same)))
+        return dataclasses.replace(learned, trials=tuple(trials))
 
     def _strangers(self):
         """Each question's best photos, of those that travel with the model."""
@@ -220,11 +229,13 @@ class Learner:
         reference = items if reference is None else reference[self.direction]
         row = np.full(length(items), -1)
         row[_nearest(reference, items)] = np.arange(length(reference))
-        strangers = np.where(self.own, -np.inf, self.scores)
+        strangers = np.where(self.is_owner, -np.inf, self.scores)
         best = np.argsort(-strangers, axis=1, kind="stable")[:, :CLOSE]
-        kept = row[best] >= 0
-        score, fit = (np.take_along_axis(x, best, axis=1)[kept] for x in (self.scores, self.fit))
-        item = row[best][kept].astype(np.int32)
+        has_photo = row[best] >= 0
+        score, fit = (
+            np.take_along_axis(x, best, axis=1)[has_photo] for x in (self.scores, self.fit)
+        )
+        item = row[best][has_photo].astype(np.int32)
         return Strangers(score.astype(np.float32), item, fit.astype(np.float32), length(reference))
 
     def opinion(self, kind, parts, columns=slice(None)):
@@ -235,19 +246,21 @@ class Learner:
             rest[0] if rest else np.full(fit.shape, 1 / fit.size)
             for fit, (_, _, *rest) in zip(truths, parts, strict=True)
         ]
-        rows = np.concatenate([one.reshape(-1, one.shape[-1]) for one in tables])
-        truth, weight = (np.concatenate([x.ravel() for x in one]) for one in (truths, weights))
+        rows = np.concatenate([arrays.reshape(-1, arrays.shape[-1]) for arrays in tables])
+        truth, weight = (
+            np.concatenate([x.ravel() for x in arrays]) for arrays in (truths, weights)
+        )
         return Logistic.fit(rows, truth, fitting.PENALTIES[kind], weights=weight)
 
     def rho(self):
         """a and b of the pairs that do not belong together."""
         tables, truths, weights = [], [], []
         for i, row in enumerate(self.scores):
-            chosen, counts = self._pairs(row, np.flatnonzero(~self.own[i]))
+            chosen, counts = self._pairs(row, np.flatnonzero(~self.is_owner[i]))
             tables.append(row[chosen])
             truths.append(self.fit[i, chosen])
             weights.append(counts)
-        table, truth, weight = (np.concatenate(one) for one in (tables, truths, weights))
+        table, truth, weight = (np.concatenate(arrays) for arrays in (tables, truths, weights))
         return np.append(*Logistic.fit(table[:, None], truth, PENALTY, weights=weight).plain())
 
     def _pairs(self, row, among):
@@ -258,26 +271,26 @@ class Learner:
         counts = np.full(len(drawn), len(tail) / max(1, len(drawn)))
         return np.append(order[:BEST], drawn), np.append(np.ones(min(BEST, len(order))), counts)
 
-    def _short(self, found):
+    def _short(self, fits):
         """The second opinion on short questions, and the probability that common words exceed;
         `(None, 0)` where the bank does not know the captions' language."""
-        of_words, general = self.word_parts(found)
+        of_words, general = self.word_parts(fits)
         if not of_words:
             return None, 0.0
-        learned = self.opinion(fitting.SHORT, of_words + self.labelled_parts(found))
+        learned = self.opinion(fitting.SHORT, of_words + self.labelled_parts(fits))
         if not general.any():
             return learned, 0.0
         read = fitting.read_by(fitting.SHORT, of_words[-1][0])[general, :BEST]
-        told = learned.probability(read).max(axis=1)
-        return learned, float(np.quantile(told, 1 - KEPT_GENERAL))
+        predicted = learned.probability(read).max(axis=1)
+        return learned, float(np.quantile(predicted, 1 - KEPT_GENERAL))
 
-    def word_parts(self, found):
+    def word_parts(self, learned):
         """What captions' words teach of short questions over all and half of the photos, and which
         are general words; none where the bank does not know the captions' language."""
         captioned, bank = self.captioned, self.bank
         held = held_stems(captioned.texts, captioned.owners, length(captioned.images))
-        every = [stem for one in held for stem in one]
-        if not every or np.mean([len(bank.photos_with(one)) > 0 for one in every]) < KNOWN:
+        every = [stem for entry in held for stem in entry]
+        if not every or np.mean([len(bank.photos_with(entry)) > 0 for entry in every]) < KNOWN:
             return [], None
         texts = short_questions(captioned.texts, self.rng, PHRASES)
         embeddings = captioned.encode(texts)
@@ -291,25 +304,27 @@ class Learner:
             rows = scores[:, photos]
             near = None if self.near is None else self.near.take(photos)
             pairs = [self._pairs(row, np.arange(len(row))) for row in rows]
-            chosen, counts = (np.array(one) for one in zip(*pairs, strict=True))
-            table = self._short_table(found, rows, chosen, texts, embeddings, near)
+            chosen, counts = (np.array(entry) for entry in zip(*pairs, strict=True))
+            table = self._short_table(learned, rows, chosen, texts, embeddings, near)
             true = np.take_along_axis(fit[:, photos], chosen, axis=1)
             parts.append((table, true, OF_WORDS * counts / counts.sum()))
         is_word = np.array([len(stems(text)) == 1 for text in texts])
         return parts, is_word & (holds[:, half].mean(axis=1) >= GENERAL)
 
-    def labelled_parts(self, found):
+    def labelled_parts(self, learned):
         """What the labels teach of short questions, of each gallery, a pair a row."""
         parts = []
-        for one in self.labelled:
-            rows, asked, near = self.gallery_of(one)
-            every = self._short_table(found, rows, None, one.texts, asked, near)
-            at = one.questions, one.photos
+        for gallery in self.labelled:
+            rows, asked, near = self.gallery_of(gallery)
+            every = self._short_table(learned, rows, None, gallery.texts, asked, near)
+            at = gallery.questions, gallery.photos
             table = {name: values[at][:, None] for name, values in every.items()}
-            parts.append((table, one.fit[:, None], one.weights[:, None] / one.weights.sum()))
+            parts.append(
+                (table, gallery.fit[:, None], gallery.weights[:, None] / gallery.weights.sum())
+            )
         return parts
 
-    def _short_table(self, found, rows, chosen, texts, embeddings, near):
+    def _short_table(self, learned, rows, chosen, texts, embeddings, near):
         """`opinion_features` over scores `(Q, N)`, of the chosen items `(Q, k)` or all."""
         if chosen is None:
             chosen = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
@@ -319,7 +334,7 @@ class Learner:
             beside = near.of(self.captioned.near, centres(embeddings), texts, chosen)
         asked = Asked(prior=fitting.priors(texts, self.bank), near=beside)
         scores = QueryScores.of_matrix(rows)
-        return fitting.opinion_features(found.others(shown), scores, shown, asked)
+        return fitting.opinion_features(learned.others(shown), scores, shown, asked)
 
     def gallery_of(self, labelled):
         """Scores, embeddings of the questions, and `Near` of a labelled gallery."""
@@ -331,7 +346,7 @@ class Learner:
         near = None if captioned.near is None else captioned.near.near(centres(images))
         return rows, embeddings, near
 
-    def _draws(self, found):
+    def _draws(self, learned):
         """Galleries of some photos, asked over themselves; the others are probes."""
         draws, photos = [], length(self.captioned.images)
         for size in self._sizes():
@@ -339,30 +354,30 @@ class Learner:
                 continue
             order = self.rng.permutation(photos)
             for start in range(0, min(TRIALS, photos // size) * size, size):
-                draws.append(self._asked(found, order[start : start + size]))
-        return [one for one in draws if one is not None]
+                draws.append(self._asked(learned, order[start : start + size]))
+        return [drawn for drawn in draws if drawn is not None]
 
-    def _asked(self, found, inside):
+    def _asked(self, learned, inside):
         """A `_Draw` of the questions about some photos, asked over themselves, with the others as
         probes; of some what fits is taken out. None where this teaches nothing."""
         is_inside = np.isin(np.arange(length(self.captioned.images)), inside)
         chosen = np.flatnonzero(is_inside[self.photo_of_item])
-        own = np.flatnonzero(~is_inside[self.photo_of_item])
+        own_items = np.flatnonzero(~is_inside[self.photo_of_item])
         asked, probing = (np.flatnonzero(is_inside[self.photo] == side) for side in (True, False))
         probing = self.rng.permutation(probing)[:MOST_PROBES]
-        own = own[np.isin(self.photo_of_item[own], self.photo[probing])]
+        own_items = own_items[np.isin(self.photo_of_item[own_items], self.photo[probing])]
         items = take(self.items, chosen)
         gallery = gallery_of(items, self.captioned.similarity, self._side, self.hubs)
         try:
             confidence = calibrate_on(
                 gallery,
                 take(self.queries, probing),
-                take(self.items, own),
-                self.photo[probing][:, None] == self.photo_of_item[own],
+                take(self.items, own_items),
+                self.photo[probing][:, None] == self.photo_of_item[own_items],
             )
         except ValueError:  # hardly a right or a wrong answer: nothing is certified
             return None
-        rows, fit = (one[np.ix_(asked, chosen)] for one in (self.scores, self.fit))
+        rows, fit = (matrix[np.ix_(asked, chosen)] for matrix in (self.scores, self.fit))
         keep = (self.rng.random(len(asked)) < fitting.ANSWERABLE)[:, None] | (fit < TAKEN_OUT)
         keep |= (keep.sum(axis=1) < min(BEST, len(chosen)))[:, None]
         vectors = None
@@ -370,14 +385,14 @@ class Learner:
             vectors = gallery.item_vectors(np.arange(len(chosen)))
         scores = QueryScores.of_matrix(rows, keep, vectors, confidence.copies)
         best = best_first(np.where(keep, rows, -np.inf), scores.top.shape[1])
-        said = Asked()
-        plain = Judge(confidence, found).probabilities(scores, scores.top, said)["fits"]
+        asked_for = Asked()
+        plain = Judge(confidence, learned).probabilities(scores, scores.top, asked_for)["fits"]
         if self.near is not None:
-            told = [self.texts[row] for row in asked]
+            questions = [self.texts[row] for row in asked]
             means = centres(self.queries)[asked]
-            near = self.near.take(chosen).of(self.captioned.near, means, told, best)
-            said = said._replace(near=near)
-        table = fitting.opinion_features(plain, scores, scores.top, said)
+            near = self.near.take(chosen).of(self.captioned.near, means, questions, best)
+            asked_for = asked_for._replace(near=near)
+        table = fitting.opinion_features(plain, scores, scores.top, asked_for)
         true = np.take_along_axis(fit, best, axis=1)
         return _Draw(len(inside), len(chosen), table, plain, true, keep.all(axis=1))
 
@@ -386,6 +401,7 @@ class Learner:
         return "images" if self.direction == "t2i" else "captions"
 
     def _sizes(self):
+        """The gallery sizes to learn on: those of `SIZES` that the photos allow, two at least."""
         count = length(self.captioned.images)
         sizes = [size for size in SIZES if size <= count]
         return sizes if len(sizes) > 1 else [*sizes, count]
@@ -411,6 +427,6 @@ def _nearest(items, among):
     )
 
 
-def with_fits(probes: Probes, found: dict[str, Fits], bank: Bank | None = None) -> Probes:
+def with_fits(probes: Probes, fits: dict[str, Fits], bank: Bank | None = None) -> Probes:
     """Probes, unless of classes, that say what else fits, with the bank that it was learnt with."""
-    return probes if probes.by_class else dataclasses.replace(probes, fits=found, bank=bank)
+    return probes if probes.by_class else dataclasses.replace(probes, fits=fits, bank=bank)

@@ -48,7 +48,7 @@ def scores_over(items: Any, queries: Any, similarity: Any, side: str) -> np.ndar
         pairs = metrics.PairwiseSimilarity(items, queries, similarity).transposed()
     else:
         pairs = metrics.PairwiseSimilarity(queries, items, similarity)
-    return pairs.kept().rows(0, length(queries)).astype(np.float64)
+    return pairs.in_memory().rows(0, length(queries)).astype(np.float64)
 
 
 class OwnLeftOut(CorrectedSpace):
@@ -57,8 +57,10 @@ class OwnLeftOut(CorrectedSpace):
     def __init__(self, hubs, items, left_out):
         super().__init__(hubs.base, hubs.bank, hubs.ceiling)
         rows = hubs.base.gallery(items)
-        self._of_items = {row.tobytes(): own for row, own in zip(rows, left_out, strict=True)}
+        self._of_items = {
+            row.tobytes(): own_items for row, own_items in zip(rows, left_out, strict=True)
+        }
 
     def gallery(self, arrays, left_out=None):
-        own = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
-        return super().gallery(arrays, np.stack(own))
+        own_items = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
+        return super().gallery(arrays, np.stack(own_items))

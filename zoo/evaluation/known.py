@@ -17,7 +17,7 @@ HELD_OUT = 2000  # queries of the validation split
 TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 
-def known_queries(model, train, held_out, seed=0, whole=None):
+def known_queries(model, train, held_out, seed=0, complete_model=None):
     """What is usual of queries, `halo_search.confidence.KnownQueries` by direction, but for one
     with fewer than 99 held-out queries."""
     rng = np.random.default_rng(seed)
@@ -36,24 +36,24 @@ def known_queries(model, train, held_out, seed=0, whole=None):
     seen = {"i2t": model.tower("images").of_arrays(shown)}
     if read is not None:
         seen["t2i"] = model.tower("captions").of_arrays(read)
-    found = {}
+    known = {}
     for direction, embeddings in seen.items():
         means = coordinates(held_out.images if direction == "i2t" else held_out.captions)
         chosen = _some(rng, len(means), HELD_OUT)
         if len(chosen) >= LEAST:
             seen_means = coordinates(embeddings)
-            found[direction] = KnownQueries.fit(seen_means, means[chosen], seed=seed)
+            known[direction] = KnownQueries.fit(seen_means, means[chosen], seed=seed)
     if spelled and len(held_out.records.captions) >= LEAST:
         captions = train.records.captions, held_out.records.captions
 
         def encode(ids):
-            if whole is None or train.records.caption_vectors is None:
+            if complete_model is None or train.records.caption_vectors is None:
                 return model.tower("captions").of_arrays(ids)
-            vectors = pooled_vectors(whole.caption_encoder.get_layer("backbone"), ids)
+            vectors = pooled_vectors(complete_model.caption_encoder.get_layer("backbone"), ids)
             return model.tower("captions").of_arrays(vectors)
 
-        found["t2i"] = known_texts(encode, model.tokenizer, *captions)
-    return found
+        known["t2i"] = known_texts(encode, model.tokenizer, *captions)
+    return known
 
 
 def spells_words(model: DualEncoder) -> bool:
@@ -84,9 +84,9 @@ def known_texts(encode, tokenizer, captions, held_out, seed=0, most=TEXTS):
     )
     ids = [token_ids(tokenizer, texts) for texts in groups]
     ids.append(made_up(ids[1], tokenizer.word_ids, rng))
-    ends = np.cumsum([len(one) for one in ids])[:-1]
-    kept, others, tried, strange = np.split(centres(encode(np.concatenate(ids))), ends)
-    return KnownQueries.of(SeenTexts.fit(kept, others, strange), tried, seed)
+    ends = np.cumsum([len(rows) for rows in ids])[:-1]
+    training_points, others, tried, unlike = np.split(centres(encode(np.concatenate(ids))), ends)
+    return KnownQueries.of(SeenTexts.fit(training_points, others, unlike), tried, seed)
 
 
 def query_facts(model, embeddings, texts=None):
@@ -98,4 +98,5 @@ def query_facts(model, embeddings, texts=None):
 
 
 def _some(rng, count, most):
+    """Sorted rows: `most` random ones of `count`, or all if there are fewer."""
     return np.sort(rng.choice(count, most, replace=False)) if count > most else np.arange(count)

@@ -36,9 +36,9 @@ def nouns_of(captions: Sequence[str]) -> set[str]:
 
 def short_questions(captions, rng, each):
     """Questions of one to three content words, cut out of captions so that a noun ends them."""
-    found, nouns = {}, nouns_of(captions)
+    questions, nouns = {}, nouns_of(captions)
     for count in range(1, MOST_WORDS + 1):
-        kept = {}
+        frequent = {}
         for _ in range(100 * each):
             words = words_of(captions[int(rng.integers(len(captions)))])
             width = 1 if count == 1 else int(rng.integers(count, count + 3))
@@ -50,11 +50,11 @@ def short_questions(captions, rng, each):
                 continue
             text = " ".join(cut)
             if len(stems(text)) == count:
-                kept.setdefault(text)
-            if len(kept) == each:
+                frequent.setdefault(text)
+            if len(frequent) == each:
                 break
-        found |= kept
-    return list(found)
+        questions |= frequent
+    return list(questions)
 
 
 def held_stems(captions: Sequence[str], owners: Sequence[int], num_images: int) -> list[set[str]]:
@@ -71,7 +71,7 @@ _LEADING = {"a", "an", "the"}
 
 def phrases(captions, rng):
     """A phrase of each caption: up to `LONGEST` words, cut to an article and content words."""
-    found = {}
+    counts = {}
     for caption in captions:
         words = words_of(caption)
         if not words:
@@ -84,8 +84,8 @@ def phrases(captions, rng):
         while chosen and chosen[0] in FUNCTION_WORDS - _LEADING:
             chosen.pop(0)
         if not _LEADING.issuperset(chosen):
-            found.setdefault(" ".join(chosen))
-    return list(found)
+            counts.setdefault(" ".join(chosen))
+    return list(counts)
 
 
 def made_up(ids, word_ids: WordIds, rng):

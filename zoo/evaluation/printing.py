@@ -68,9 +68,10 @@ def print_results(
 
 
 def _columns(blocks):
-    found = {key[4:] for block in blocks for key in block if key[:4] in ("i2t_", "t2i_")}
-    recalls = sorted((c for c in found if _RECALL.fullmatch(c)), key=_k)
-    return recalls + [name for name in _NAMES if name in found]
+    """The names of the columns: recalls by K, then the other metrics."""
+    names = {key[4:] for block in blocks for key in block if key[:4] in ("i2t_", "t2i_")}
+    recalls = sorted((c for c in names if _RECALL.fullmatch(c)), key=_k)
+    return recalls + [name for name in _NAMES if name in names]
 
 
 def _k(column):
@@ -78,12 +79,14 @@ def _k(column):
 
 
 def _cell(value, column):
+    """A value as text; "–" where it is unknown."""
     if value is None:
         return "–"
     return f"{value:,}" if column == "queries" else f"{value:.1f}"
 
 
 def _footer(blocks):
+    """The lines below a table, RSUM and queries without a positive; None without either."""
     sums = [
         f"{name} {block['rsum']:.1f}".strip() for name, block in blocks.items() if "rsum" in block
     ]
@@ -113,18 +116,18 @@ def show_results(results: dict[str, Any]) -> None:
             f"area under risk–coverage {100 * quality['risk_coverage']['aurc']:.1f} "
             f"(at random {100 * quality['risk_coverage']['random_aurc']:.1f})"
         )
-    for side, found in results.get("confidence", {}).items():
-        print(sentence(side, found))
+    for side, confidence in results.get("confidence", {}).items():
+        print(sentence(side, confidence))
     rankings = {"": results} | {
-        f" by {name}": found for name, found in results.get("by_similarity", {}).items()
+        f" by {name}": ranking for name, ranking in results.get("by_similarity", {}).items()
     }
-    for by, found in rankings.items():
-        if "asp" in found:
-            both = " / ".join(f"{found['asp'][side]:.1f}" for side in ("i2t", "t2i"))
+    for by, ranking in rankings.items():
+        if "asp" in ranking:
+            both = " / ".join(f"{ranking['asp'][side]:.1f}" for side in ("i2t", "t2i"))
             print(f"ASP{by} i2t / t2i {both} %, of a random ranking about 50 %")
-        if "coco" in found:
+        if "coco" in ranking:
             names = ("coco_1k", "coco_5k", "cxc", "eccv")
-            truths = {name: _of_truth(found["coco"], name) for name in names}
+            truths = {name: _of_truth(ranking["coco"], name) for name in names}
             print_results(truths, f"by COCO's truths{by}, in %; R-P by CxC's is RPC2")
     if "ambiguity_spearman" in results:
         rho = _signed(results["ambiguity_spearman"])
@@ -137,6 +140,7 @@ def _signed(rho):
 
 
 def _of_truth(results, name):
+    """The results of one of COCO's truths, without its name in their keys."""
     prefix = f"{name}_"
     return {
         key.removeprefix(prefix): value for key, value in results.items() if key.startswith(prefix)
@@ -153,28 +157,29 @@ SAID = {
 }
 
 
-def verdict(found):
+def verdict(confidence):
     """Whether one may decline by the confidence of one direction: a sentence behind a colon."""
-    if "why_not" in found:
-        return f"no confidence: {found['why_not']}."
-    if found["nauc"] is None or np.isnan(found["nauc"]):
+    if "why_not" in confidence:
+        return f"no confidence: {confidence['why_not']}."
+    if confidence["nauc"] is None or np.isnan(confidence["nauc"]):
         return SAID["undefined"]
-    low, high = found["nauc_interval"]
-    said = SAID[found["verdict"]].replace("LEAST", str(metrics.INFORMATIVE))
-    return said.format(with_minus(f"nAUC {found['nauc']:.2f} [{low:.2f}, {high:.2f}]"))
+    low, high = confidence["nauc_interval"]
+    text = SAID[confidence["verdict"]].replace("LEAST", str(metrics.INFORMATIVE))
+    return text.format(with_minus(f"nAUC {confidence['nauc']:.2f} [{low:.2f}, {high:.2f}]"))
 
 
-def sentence(direction, found):
+def sentence(direction, confidence):
     """One line about the confidence of one direction, by its part of metrics.json."""
-    if "why_not" in found:
-        return f"{direction}: confidence was not calibrated: {found['why_not']}"
+    if "why_not" in confidence:
+        return f"{direction}: confidence was not calibrated: {confidence['why_not']}"
     names = {"best_score": "best score", "best_minus_mean": "best score − mean"}
     alone = ", ".join(
-        f"{names.get(name, name)} alone {_nauc(value)}" for name, value in found["nauc_of"].items()
+        f"{names.get(name, name)} alone {_nauc(value)}"
+        for name, value in confidence["nauc_of"].items()
     )
     return (
-        f"{direction}: confidence nAUC {_nauc(found['nauc'])} ({alone}), "
-        f"calibration error {_percent(found['calibration_error'])} %"
+        f"{direction}: confidence nAUC {_nauc(confidence['nauc'])} ({alone}), "
+        f"calibration error {_percent(confidence['calibration_error'])} %"
     )
 
 

@@ -36,7 +36,7 @@ def make_probes(
     seed: int = 0,
     images: int = 1000,
     captions: int = MOST,
-    whole: DualEncoder | None = None,
+    complete_model: DualEncoder | None = None,
 ) -> Probes:
     """The `halo_search.confidence.Probes` of a model. Raises ValueError if nothing matches, or
     embeddings are token sequences.
@@ -48,35 +48,37 @@ def make_probes(
         seed: of what is drawn.
         images, captions: how many at most, of one image where that can be. Where an image is its
             own label, three fifths of the captions are those of whole images, see `Probes.whole`.
-        whole: the model with its frozen backbones, where `model` reads stored vectors.
+        complete_model: the model with its frozen backbones, where `model` reads stored vectors.
     """
     if "tokens" in held_out.images or "tokens" in held_out.captions:
         raise ValueError("embeddings are token sequences; probes are vectors, as an index holds")
     records, rng = held_out.records, np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(records.num_images)[:images])
-    own = np.isin(records.caption_image, chosen)
+    is_chosen = np.isin(records.caption_image, chosen)
     order = rng.permutation(records.num_captions)
-    order = np.concatenate([order[own[order]], order[~own[order]]])
+    order = np.concatenate([order[is_chosen[order]], order[~is_chosen[order]]])
     complete = None
     if len(np.unique(records.image_labels)) == records.num_images:
         complete = whole_images(records.caption_image, chosen, WHOLE * captions, rng)
     if complete is not None:
         first = np.isin(records.caption_image[order], complete)
         order = np.concatenate([order[first], order[~first]])
-    told = np.sort(order[:captions])
+    caption_rows = np.sort(order[:captions])
     row = np.full(records.num_images, -1)
     row[chosen] = np.arange(len(chosen))
-    seen = {} if train is None else known.known_queries(model, train, held_out, seed, whole)
+    seen = (
+        {} if train is None else known.known_queries(model, train, held_out, seed, complete_model)
+    )
     return Probes.of(
         {name: np.asarray(values)[chosen] for name, values in held_out.images.items()},
-        {name: np.asarray(values)[told] for name, values in held_out.captions.items()},
+        {name: np.asarray(values)[caption_rows] for name, values in held_out.captions.items()},
         records.image_labels[chosen],
-        records.caption_labels[told],
-        row[records.caption_image[told]],
+        records.caption_labels[caption_rows],
+        row[records.caption_image[caption_rows]],
         measure=held_out.measure_name,
         known=seen,
         trained_on=_hashes(train, rng),
-        source=f"{records.name}: {len(chosen):,} images, {len(told):,} captions",
+        source=f"{records.name}: {len(chosen):,} images, {len(caption_rows):,} captions",
         whole=None if complete is None else np.isin(chosen, complete),
     )
 
@@ -94,8 +96,8 @@ def _hashes(train, rng):
     if train is None:
         return np.empty(0, np.uint64)
     paths = rng.permutation(np.asarray(train.records.image_paths, object))[:HASHED]
-    found = {contents_hash(path) for path in paths if Path(str(path)).is_file()}
-    return np.sort(np.array(list(found), np.uint64))
+    hashes = {contents_hash(path) for path in paths if Path(str(path)).is_file()}
+    return np.sort(np.array(list(hashes), np.uint64))
 
 
 MOST_PHOTOS = 1000
@@ -172,39 +174,42 @@ def general_probes(model: Any, towers: dict[str, Tower] | None = None) -> Probes
     towers = towers or {side: Tower(model, side) for side in ("images", "captions")}
     if (towers["images"].reads, towers["captions"].reads) != ("pictures", "texts"):
         return None
-    photos, told = packaged_photos(), packaged_captions()
-    texts = [text for photo in photos for text in told[photo.name]]
+    photos, caption_texts = packaged_photos(), packaged_captions()
+    texts = [text for photo in photos for text in caption_texts[photo.name]]
     words, unknown = unknown_words(model.tokenizer, texts)
     if unknown is not None and sum(map(len, unknown)) > (1 - KNOWN) * words.sum():
         return None
-    owners = np.repeat(np.arange(len(photos)), [len(told[photo.name]) for photo in photos])
+    owners = np.repeat(np.arange(len(photos)), [len(caption_texts[photo.name]) for photo in photos])
     probes = probes_of_captioned(model, photos, texts, owners, GENERAL, towers)
     fits = {
         side: dataclasses.replace(
-            one, trials=(), most=one.ceiling, sentence=np.add(one.sentence, (0, ELSEWHERE[0]))
+            side_fits,
+            trials=(),
+            most=side_fits.ceiling,
+            sentence=np.add(side_fits.sentence, (0, ELSEWHERE[0])),
         )
-        for side, one in probes.fits.items()
+        for side, side_fits in probes.fits.items()
     }
     return dataclasses.replace(probes, fits=fits, general=np.ones(len(owners), bool))
 
 
-def with_own(model, found, before, towers=None):
+def with_own(model, probes, before, towers=None):
     """Probes by a user's captioned photos, beside those that were there, or in their place."""
-    given = model, found.photos, found.captions, found.caption_image, "your own photos", towers
-    own = probes_of_captioned(*given)
+    given = model, probes.photos, probes.captions, probes.caption_image, "your own photos", towers
+    own_probes = probes_of_captioned(*given)
     if before is None:
         before = general_probes(model, towers)
-    if len(own.image_labels) >= REPLACES or before is None:
+    if len(own_probes.image_labels) >= REPLACES or before is None:
         if before is None:
-            return own
-        fits = (own.fits, own.bank) if own.fits else (before.fits, before.bank)
-        return dataclasses.replace(own, known=before.known, fits=fits[0], bank=fits[1])
+            return own_probes
+        fits = (own_probes.fits, own_probes.bank) if own_probes.fits else (before.fits, before.bank)
+        return dataclasses.replace(own_probes, known=before.known, fits=fits[0], bank=fits[1])
     if before.by_class:
         raise InputError(
             f"expected at least {REPLACES} photos with captions in place of probes that are of "
-            f"classes; received {len(own.image_labels)}"
+            f"classes; received {len(own_probes.image_labels)}"
         )
-    return before.beside(own)
+    return before.beside(own_probes)
 
 
 def bank_of_training(model: DualEncoder, train: Split | None, seed: int = 0) -> Bank | None:
@@ -253,7 +258,7 @@ def _is_known(texts):
     """Whether captions are in the language of the caption bank, and so of the sentence encoder."""
     bank = packaged_bank()
     every = [stem for text in texts for stem in stems(text)]
-    return bool(every) and np.mean([len(bank.photos_with(one)) > 0 for one in every]) >= KNOWN
+    return bool(every) and np.mean([len(bank.photos_with(word)) > 0 for word in every]) >= KNOWN
 
 
 @functools.lru_cache(maxsize=2)  # the packaged and those of one folder

@@ -32,7 +32,7 @@ def relevance(sentences, rows, owners, num_images, scores=None, scale=None):
     `rows` `(Q,)` of them are asked; `owners` are the captions' images."""
     weights = oracle()["captions" if scores is None else "captions and score"]
     has_captions = np.bincount(owners, minlength=num_images) > 0
-    found = np.zeros((len(rows), num_images))
+    matrix = np.zeros((len(rows), num_images))
     for start, columns in caption_features(sentences, rows, owners, num_images):
         part = slice(start, start + columns.shape[1])
         odds = weights["bias"] + sum(
@@ -41,10 +41,10 @@ def relevance(sentences, rows, owners, num_images, scores=None, scale=None):
         if scores is not None:
             low, high = scale
             odds += weights["score"] * (scores[part] - low) / max(high - low, 1e-9)
-        found[part] = np.where(has_captions, expit(odds), 0.0)
+        matrix[part] = np.where(has_captions, expit(odds), 0.0)
     of_captions = np.flatnonzero(rows < len(owners))
-    found[of_captions, owners[rows[of_captions]]] = 1.0
-    return found
+    matrix[of_captions, owners[rows[of_captions]]] = 1.0
+    return matrix
 
 
 def relevance_of_words(texts, held, captions, questions, scores, scale):
@@ -52,10 +52,12 @@ def relevance_of_words(texts, held, captions, questions, scores, scale):
     [0, 1]."""
     vectors, owners = captions
     rows = len(vectors) + np.arange(len(texts))
-    told = relevance(np.concatenate([vectors, questions]), rows, owners, len(held), scores, scale)
+    predicted = relevance(
+        np.concatenate([vectors, questions]), rows, owners, len(held), scores, scale
+    )
     asked = [set(stems(text)) for text in texts]
-    holds = np.array([[words <= one for one in held] for words in asked])
-    return holds, np.where(holds, 1.0, told)
+    holds = np.array([[words <= words_of_photo for words_of_photo in held] for words in asked])
+    return holds, np.where(holds, 1.0, predicted)
 
 
 def caption_features(sentences, rows, owners, num_images):
@@ -81,9 +83,9 @@ def caption_features(sentences, rows, owners, num_images):
         yield start, np.stack([best[..., -1], second, mean])
 
 
-def score_scale(scores, own):
+def score_scale(scores, is_owner):
     """The means of a model's scores `(Q, N)` over pairs of strangers and over own pairs."""
-    return float(scores[~own].mean()), float(scores[own].mean())
+    return float(scores[~is_owner].mean()), float(scores[is_owner].mean())
 
 
 PRESET = "photos_pfe"
@@ -97,14 +99,18 @@ def sentence_vectors(texts: Sequence[str]) -> np.ndarray:
     for start in range(0, len(texts), _TEXTS):
         ids = np.asarray(token_ids(tokenizer, texts[start : start + _TEXTS]))
         # Padding costs as much as words, so there is none beyond the longest text.
-        found = forward(ids[:, : 1 + np.flatnonzero(ids.any(axis=0)).max(initial=0)])
-        parts.append(np.asarray(found["pooled"] if isinstance(found, dict) else found))
+        rows_vectors = forward(ids[:, : 1 + np.flatnonzero(ids.any(axis=0)).max(initial=0)])
+        parts.append(
+            np.asarray(rows_vectors["pooled"] if isinstance(rows_vectors, dict) else rows_vectors)
+        )
     vectors = np.concatenate(parts)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 @functools.cache  # captions and short questions are read one after the other
 def _sentence_encoder():
+    """The tokenizer of the packaged preset, and its MiniLM as a function from ids (texts, words) to
+    vectors (texts, dim)."""
     model = from_preset(PRESET)
     backbone = model.caption_encoder.get_layer("backbone")
     spec = tf.TensorSpec((None, None), "int32")  # a layer that is called takes one length alone

@@ -46,7 +46,7 @@ class EncodedSplit:
     caption_uncertainty: np.ndarray | None = None
     measure: str = ""
     measure_name: str | None = None
-    _kept: list = field(default_factory=list, init=False, repr=False, compare=False)
+    _in_memory: list = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def relevance(self) -> metrics.LabelRelevance:
@@ -56,13 +56,13 @@ class EncodedSplit:
         """The similarity of every image with every caption, computed in blocks."""
         return metrics.PairwiseSimilarity(self.images, self.captions, similarity)
 
-    def kept_pairs(self, similarity: Callable) -> Any:
+    def pairs_in_memory(self, similarity: Callable) -> Any:
         """`pairs`, computed and kept where they fit into memory; those of the first similarity stay
         for the next: retrieval and confidence read the same ones."""
-        if not self._kept:
-            self._kept.append((similarity, self.pairs(similarity).kept()))
-        first, pairs = self._kept[0]
-        return pairs if similarity is first else self.pairs(similarity).kept()
+        if not self._in_memory:
+            self._in_memory.append((similarity, self.pairs(similarity).in_memory()))
+        first, pairs = self._in_memory[0]
+        return pairs if similarity is first else self.pairs(similarity).in_memory()
 
 
 def encode(model: DualEncoder, records: Records, source: Any, batch_size: int = 64) -> EncodedSplit:
@@ -93,12 +93,19 @@ def evaluate(model: DualEncoder, split: EncodedSplit, names: Sequence[str]) -> d
             `zoo.similarities.NAMES`. The first ranks for the measures of uncertainty.
 
     Returns:
-        A dict of JSON values: `retrieval` by `zoo.similarities.name_of`, `chance`, of Gaussians
-        `mean_log_sigma`, and for a model with uncertainties, on ten images and captions or more,
-        `uncertainty` with, for each direction, `recall_by_uncertainty` (ten bins, R@1), its
-        Spearman's ρ over the bins, and `risk_coverage` of 1 − R@1.
+        A dict of JSON values:
+
+        - `retrieval`: the metrics of each similarity, by `zoo.similarities.name_of`.
+        - `chance`: those of a random ranking.
+        - `mean_log_sigma`: of Gaussians.
+        - `uncertainty`: of a model with uncertainties, on at least ten images and captions. For
+          each direction `recall_by_uncertainty` (R@1 in ten bins), `spearman_of_bins`, and
+          `risk_coverage`, where the risk is 1 − R@1.
     """
-    pairs = {name: split.kept_pairs(one) for name, one in rankings(model, names).items()}
+    pairs = {
+        name: split.pairs_in_memory(similarity)
+        for name, similarity in rankings(model, names).items()
+    }
     results = {
         "retrieval": {
             name: metrics.evaluate_retrieval(pair, split.relevance) for name, pair in pairs.items()
@@ -114,17 +121,19 @@ def evaluate(model: DualEncoder, split: EncodedSplit, names: Sequence[str]) -> d
     if (split.image_uncertainty is None and split.caption_uncertainty is None) or few:
         return results
     first, truth = next(iter(pairs.values())), split.relevance
-    found = {}
+    measured = {}
     if split.image_uncertainty is not None:
-        found["i2t"] = _uncertainty_quality(first, truth, split.image_uncertainty)
+        measured["i2t"] = _uncertainty_quality(first, truth, split.image_uncertainty)
     if split.caption_uncertainty is not None:
-        found["t2i"] = _uncertainty_quality(
+        measured["t2i"] = _uncertainty_quality(
             first.transposed(), truth.transposed(), split.caption_uncertainty
         )
-    return {**results, "uncertainty": found}
+    return {**results, "uncertainty": measured}
 
 
 def _uncertainty_quality(pair, truth, values):
+    """How uncertainty predicts failure: recall in ten bins of it, their Spearman correlation, and
+    the risk–coverage curve."""
     ranks = metrics.rank_queries(pair, truth)
     has_positive = ranks.has_positive
     bins = metrics.recall_in_bins(ranks, values)
@@ -162,14 +171,14 @@ def evaluate_folder(
     towers = {side: Tower(model, side) for side in ("images", "captions")}
     towers["images"].expect("pictures")
     towers["captions"].expect("texts")
-    found = captioned_folder(folder, images)
+    captioned = captioned_folder(folder, images)
     encoded = (
-        towers["images"].of_files(found.photos, progress=progress),
-        towers["captions"].of_texts(found.captions, progress=progress),
+        towers["images"].of_files(captioned.photos, progress=progress),
+        towers["captions"].of_texts(captioned.captions, progress=progress),
     )
     pairs = metrics.PairwiseSimilarity(*encoded, similarity or towers["images"].model.similarity)
-    relevance = metrics.LabelRelevance(range(len(found.photos)), found.caption_image)
-    return {"recognised": found.recognised, **metrics.evaluate_retrieval(pairs, relevance)}
+    relevance = metrics.LabelRelevance(range(len(captioned.photos)), captioned.caption_image)
+    return {"recognised": captioned.recognised, **metrics.evaluate_retrieval(pairs, relevance)}
 
 
 FIRST = 1000  # images that VSE++'s code validates on, of COCO's 5,000
@@ -202,15 +211,19 @@ def measure(
     results = evaluate(model, encoded, similarities)
     results["split"] = records.summary()
     if records.semantics is not None or annotations_dir is not None or split.truth is not None:
-        found = {
-            name: measure_pairs(encoded.kept_pairs(one), split, annotations_dir, instances)
-            for name, one in rankings(model, ("own", *similarities)).items()
+        measured = {
+            name: measure_pairs(
+                encoded.pairs_in_memory(similarity), split, annotations_dir, instances
+            )
+            for name, similarity in rankings(model, ("own", *similarities)).items()
         }
-        results |= found.pop(name_of(model.similarity))
-        if found:
-            results["by_similarity"] = found
+        results |= measured.pop(name_of(model.similarity))
+        if measured:
+            results["by_similarity"] = measured
     if records.num_images >= MANY and records.class_names is None:
-        results["first_1k"] = first_images(encoded.kept_pairs(model.similarity), records, FIRST)
+        results["first_1k"] = first_images(
+            encoded.pairs_in_memory(model.similarity), records, FIRST
+        )
     if split.true_matches is not None and encoded.caption_uncertainty is not None:
         uncertain = encoded.caption_uncertainty
         results["ambiguity_spearman"] = metrics.spearman(uncertain, split.true_matches)
@@ -227,11 +240,11 @@ def first_images(pairs, records, count):
 
 def rankings(model: DualEncoder, names: Sequence[str]) -> dict[str, Any]:
     """The similarities of some names, `"own"` for the model's, each once by its `name_of`."""
-    found = {}
+    by_title = {}
     for name in names:
         similarity = model.similarity if name == "own" else get(name, model)
-        found.setdefault(name_of(similarity), similarity)
-    return found
+        by_title.setdefault(name_of(similarity), similarity)
+    return by_title
 
 
 def measure_pairs(pairs, split, annotations_dir=None, instances=None):
@@ -239,8 +252,8 @@ def measure_pairs(pairs, split, annotations_dir=None, instances=None):
     records, results, semantic = split.records, {}, None
     if records.semantics is not None:
         semantic = records.semantics.matrix()
-        found = metrics.average_semantic_precision(pairs, semantic)
-        results["asp"] = {direction: 100 * value for direction, value in found.items()}
+        asp = metrics.average_semantic_precision(pairs, semantic)
+        results["asp"] = {direction: 100 * value for direction, value in asp.items()}
     if annotations_dir is not None:
         results["coco"] = metrics.coco_benchmark(
             pairs,

@@ -74,7 +74,7 @@ def ensemble(
     for path in folders:
         model = from_preset(RunFolder.existing(path).path)
         encoded = encode(model, split.records, split.source)
-        pairs = encoded.pairs(model.similarity).kept()
+        pairs = encoded.pairs(model.similarity).in_memory()
         retrieval[str(path)] = metrics.evaluate_retrieval(pairs, encoded.relevance)
         parts.append(pairs)
     mean = metrics.MeanSimilarity(parts)

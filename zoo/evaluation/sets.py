@@ -56,10 +56,10 @@ def measure_sets(sets: dict[str, dict[str, np.ndarray]], similarity: Any) -> dic
         usage = element_usage(elements, rest, *(labels if side == "images" else labels[::-1]))
         alone, others = [], []
         for k in range(count) if several else ():
-            for kept, rsums in ((elements[:, [k]], alone), (np.delete(elements, k, 1), others)):
-                pair = {other: {"elements": rest}, side: {"elements": kept}}
+            for subset, rsums in ((elements[:, [k]], alone), (np.delete(elements, k, 1), others)):
+                pair = {other: {"elements": rest}, side: {"elements": subset}}
                 matrix = metrics.PairwiseSimilarity(pair["images"], pair["captions"], similarity)
-                rsums.append(metrics.evaluate_retrieval(matrix.kept(), relevance)["rsum"])
+                rsums.append(metrics.evaluate_retrieval(matrix.in_memory(), relevance)["rsum"])
         variance = float(np.mean(uncertainty({"elements": elements})))
         attention, mask = sets[side]["attention"], sets[side].get("mask")
         results[side] = {
@@ -92,8 +92,8 @@ def element_usage(elements, others, labels, other_labels):
     set, K shares; equal labels match."""
     won = np.zeros(elements.shape[1])
     for label in np.unique(labels):
-        own, match = elements[labels == label], others[other_labels == label]
-        best = np.einsum("nkd,mld->nmkl", own, match).max(axis=3).argmax(axis=2)
+        images, match = elements[labels == label], others[other_labels == label]
+        best = np.einsum("nkd,mld->nmkl", images, match).max(axis=3).argmax(axis=2)
         won += np.bincount(best.ravel(), minlength=len(won))
     return (won / won.sum()).tolist()
 
@@ -109,5 +109,6 @@ def nearest_captions(elements: np.ndarray, captions: np.ndarray) -> tuple[np.nda
 
 
 def _entropy(shares):
+    """−Σ p log p over the last axis; 0 log 0 is 0."""
     shares = np.asarray(shares, np.float64)
     return -np.sum(shares * np.log(np.maximum(shares, 1e-12)), axis=-1)

@@ -118,15 +118,17 @@ def erase(
 
 
 def _fill_rectangle(images, shares, aspects, place, fill):
+    """Images with a rectangle of `fill` each: `shares` (batch,) of the area, `aspects` (batch,)
+    height by width, `place` (batch, 2) in 0 … 1."""
     _, height, width, _ = images.shape
     # An elongated rectangle that does not fit is shortened, not moved out of the picture.
     tall = tf.minimum(tf.round(tf.sqrt(shares * aspects) * height), height)
     wide = tf.minimum(tf.round(tf.sqrt(shares / aspects) * width), width)
     top = tf.floor(place[:, 0] * (height - tall + 1))
-    left = tf.floor(place[:, 1] * (width - wide + 1))
+    left_edge = tf.floor(place[:, 1] * (width - wide + 1))
     y, x = tf.range(height, dtype=tf.float32), tf.range(width, dtype=tf.float32)
     rows = (y >= top[:, None]) & (y < (top + tall)[:, None])
-    columns = (x >= left[:, None]) & (x < (left + wide)[:, None])
+    columns = (x >= left_edge[:, None]) & (x < (left_edge + wide)[:, None])
     inside = (rows[:, :, None] & columns[:, None, :])[..., None]
     fill = tf.cast(tf.round(fill) if images.dtype.is_integer else fill, images.dtype)
     return tf.where(inside, fill, images)

@@ -59,13 +59,13 @@ class Covariance(Layer):
 
     def build(self, features_shape):
         dim = features_shape[-1]
-        one = self.kind == "spherical_one"
-        if one:
+        is_shared = self.kind == "spherical_one"
+        if is_shared:
             self.kernel = self.add_weight(
                 shape=(dim, 1), initializer="glorot_uniform", name="kernel"
             )
         self.bias = self.add_weight(
-            shape=(1 if one else dim,),
+            shape=(1 if is_shared else dim,),
             initializer=keras.initializers.Constant(self.initial_log_variance),
             autocast=False,  # float32, as what it is added to
             name="bias",

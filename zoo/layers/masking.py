@@ -50,6 +50,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None, axis: int = -1) -
 
 
 def _softmax(scores, axis):
+    """Softmax along an axis; 1, with a gradient of 0, where it has one position."""
     if scores.shape[axis] == 1:  # a map of one cell is no mistake, which Keras would warn of
         return 1.0 + 0.0 * scores  # with a gradient, whose absence it would warn of too
     return ops.softmax(scores, axis=axis)
@@ -88,5 +89,5 @@ def drop_positions(
     if varied:
         share = keras.random.uniform((shape[0], 1), seed=seed)
         rate = ops.where(share > rate, rate * share, 0.0)
-    kept = ops.logical_or(ops.greater_equal(draw, rate), luckiest)
-    return ops.logical_and(kept, present)
+    keep = ops.logical_or(ops.greater_equal(draw, rate), luckiest)
+    return ops.logical_and(keep, present)

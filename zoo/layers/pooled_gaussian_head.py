@@ -144,11 +144,14 @@ class PooledGaussianHead(Layer):
         return keras.layers.Dense(self.dim, dtype=self.dtype_policy, name=name, **options)
 
     def _pooling(self, name):
+        """A layer that pools, or None where pooling needs no weights."""
         if self.pooling != "generalized":
             return None
         return GeneralizedPooling(dtype=self.dtype_policy, name=name)
 
     def _pool(self, pooling, features, mask):
+        """(batch, positions, channels) to (batch, channels): by `pooling`, the last unmasked
+        position, or the mean of the unmasked ones."""
         if pooling is not None:
             return pooling(features, mask=mask)
         if self.pooling == "last":

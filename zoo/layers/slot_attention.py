@@ -126,6 +126,8 @@ class SlotAttention(Layer):
         return (slots, attention) if return_attention else slots
 
     def _attention(self, queries, keys, mask):
+        """Weights (batch, heads, slots, positions) of queries and keys, which sum to one over
+        positions."""
         scores = ops.matmul(queries * self.scale, ops.swapaxes(keys, 2, 3))
         if self.normalize_over == "positions":
             return masked_softmax(scores, mask, axis=3)
@@ -142,6 +144,7 @@ class SlotAttention(Layer):
         return ops.swapaxes(values, 1, 2)
 
     def _join(self, values):
+        """Heads side by side: (batch, heads, slots, dim) to (batch, slots, heads · dim)."""
         batch, length = ops.shape(values)[0], ops.shape(values)[2]
         return ops.reshape(ops.swapaxes(values, 1, 2), (batch, length, self.width))
 
@@ -261,6 +264,7 @@ class SetPrediction(Layer):
         return outputs
 
     def _positions(self, features, mask):
+        """Position encodings of a map or of a sequence; None where they are not used."""
         if not self.encode_positions:
             return None
         shape = ops.shape(features)

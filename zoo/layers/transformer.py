@@ -91,7 +91,8 @@ class TransformerBlock(Layer):
         return tokens + self._mlp(self.layer_norm_2(tokens), training)
 
     def _attended(self, tokens, mask, training):
-        found = self.attention(
+        """Self-attention of tokens (batch, length, dim); padding is not attended to."""
+        attended = self.attention(
             tokens,
             tokens,
             tokens,
@@ -99,9 +100,10 @@ class TransformerBlock(Layer):
             training=training,
             use_causal_mask=self.causal,
         )
-        return self.dropout_1(found, training=training)
+        return self.dropout_1(attended, training=training)
 
     def _mlp(self, tokens, training):
+        """The two dense layers of the block, over each token."""
         hidden = self.dense_1(tokens)
         if self.activation == QUICK_GELU:
             hidden = hidden * ops.sigmoid(1.702 * hidden)
@@ -144,8 +146,10 @@ class LearnedTokens(Layer):
     def call(self, tokens: Tensor) -> Tensor:
         if self.count:
             shape = (ops.shape(tokens)[0], self.count, tokens.shape[-1])
-            own = ops.broadcast_to(ops.cast(self.tokens, tokens.dtype), shape)
-            tokens = ops.concatenate([tokens, own] if self.at_end else [own, tokens], axis=1)
+            learned = ops.broadcast_to(ops.cast(self.tokens, tokens.dtype), shape)
+            tokens = ops.concatenate(
+                [tokens, learned] if self.at_end else [learned, tokens], axis=1
+            )
         return tokens + ops.cast(self.positions, tokens.dtype)
 
     def compute_output_shape(self, tokens_shape):

@@ -128,6 +128,8 @@ class SemanticPrecision(MatrixLoss):
         return 0.5 * (rows + columns)
 
     def _disagreement(self, semantics, logits):
+        """Mean of 1 − min / max of the ranks by semantics and by similarity, over all pairs; no
+        gradient goes to the semantics."""
         temperature = self.semantic_temperature or self.temperature
         by_semantics = soft_ranks(ops.stop_gradient(semantics), temperature)
         by_similarity = soft_ranks(logits, self.temperature)
@@ -150,6 +152,8 @@ def _advantage(scores, *weights):
 
 
 def _sum_of_advantages(scores, *weights):
+    """Σ_j w_j tanh(u_j − u_i) of every item i and query: (items, queries) to the same shape."""
+
     def advantage(first, second):
         odd = ops.tanh(second[0] - first[0])
         return (second[1] * odd, first[1] * odd) if weights else (odd, odd)
@@ -158,13 +162,16 @@ def _sum_of_advantages(scores, *weights):
 
 
 def _sum_of_slopes(scores, upstream, *weights):
+    """The gradient of `_sum_of_advantages` by its scores, times `upstream`; hand-written, so that
+    the pairs are not kept in memory."""
+
     def slope(first, second):
         odd = ops.tanh(second[0] - first[0])
         # Along u_i of g_i w_j tanh(u_j − u_i) + g_j w_i tanh(u_i − u_j); along u_j its opposite.
-        own, other = first[1], second[1]
+        own_slope, other = first[1], second[1]
         if weights:
-            own, other = own * second[2], other * first[2]
-        pull = (other - own) * (1.0 - ops.square(odd))
+            own_slope, other = own_slope * second[2], other * first[2]
+        pull = (other - own_slope) * (1.0 - ops.square(odd))
         return pull, pull
 
     return _sum_over_pairs(slope, (scores, upstream, *weights))
@@ -229,10 +236,12 @@ def _sum_over_pairs(compare, values):
 
 
 def _in_blocks(matrix, padding):
+    """(items, queries) to (blocks, BLOCK, queries); the last block is padded."""
     items, queries = ops.shape(matrix)
     rows = ops.full((_missing(items), queries), padding, matrix.dtype)
     return ops.reshape(ops.concatenate([matrix, rows], axis=0), (-1, BLOCK, queries))
 
 
 def _missing(items):
+    """How many rows fill the last block."""
     return -items % BLOCK

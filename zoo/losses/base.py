@@ -96,6 +96,7 @@ class MatrixLoss(keras.losses.Loss):
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _check_shapes(self, targets, logits):
+        """Raises ValueError unless both shapes are one (images, captions)."""
         are_matrices = len(targets) == len(logits) == 2 and all(
             None in (a, b) or a == b for a, b in zip(targets, logits, strict=True)
         )
@@ -106,6 +107,8 @@ class MatrixLoss(keras.losses.Loss):
             )
 
     def _check_values(self, targets):
+        """Raises ValueError for targets that are not finite or, if they are labels, outside [0,
+        1]."""
         finite = np.isfinite(targets)
         if not finite.all():
             raise ValueError(
@@ -176,6 +179,7 @@ class Auxiliary(Layer):
 
 
 def _known_values(array):
+    """The values of an eager array, float32; None while a graph is traced."""
     # Eager tensors have values, traced ones refuse, each backend with its own kind of error.
     try:
         return np.asarray(array, dtype="float32")

@@ -80,8 +80,8 @@ class Captioning(Auxiliary):
             )
         of_caption = ops.argmax(matches, axis=0)
         regions = ops.take(ops.cast(images["regions"], "float32"), of_caption, axis=0)
-        told = ops.cast(ops.greater(ops.max(matches, axis=0), 0), "float32")
-        return self._crossentropy(regions, ids, told)
+        has_image = ops.cast(ops.greater(ops.max(matches, axis=0), 0), "float32")
+        return self._crossentropy(regions, ids, has_image)
 
     def next_words(self, regions: Tensor, before: Tensor) -> Tensor:
         """The decoder's logits of the next word at every place, `(M, length, words)`, of regions
@@ -94,7 +94,9 @@ class Captioning(Auxiliary):
         context = ops.einsum("mtk,mkd->mtd", weights, regions)
         return self.predict(self.join(ops.concatenate([states, context], axis=-1)))
 
-    def _crossentropy(self, regions, ids, told):
+    def _crossentropy(self, regions, ids, has_image):
+        """The mean over captions with an image of Σ −log p(word | words before, regions); `ids` is
+        (captions, words)."""
         first = ops.full_like(ids[:, :1], PADDING)
         before = ops.concatenate([first, ids[:, :-1]], axis=1)
         # Every word is predicted, and the first padding, which is the end.
@@ -102,4 +104,4 @@ class Captioning(Auxiliary):
         counts = ops.concatenate([ops.ones_like(counts[:, :1]), counts[:, 1:]], axis=1)
         logits = self.next_words(regions, before)
         losses = keras.losses.sparse_categorical_crossentropy(ids, logits, from_logits=True)
-        return mean_over(ops.sum(losses * counts, axis=1), told)
+        return mean_over(ops.sum(losses * counts, axis=1), has_image)

@@ -173,6 +173,7 @@ class KLRegularizer(Auxiliary):
         return self._reduce(images) + self._reduce(captions)
 
     def _reduce(self, embedding):
+        """The divergences (batch,) to one number, by `reduction`."""
         divergence = kl_to_standard_normal(embedding)
         if self.reduction == "sum":
             return ops.sum(divergence)
@@ -245,6 +246,8 @@ class Ambiguity(Auxiliary):
         return of_images + self._error(others, logs, others, alike)
 
     def _error(self, queries, log_variance, others, is_own):
+        """Mean squared difference of each query's log trace and its log number of near others, both
+        centred; the query's own items do not count."""
         cosines = ops.matmul(queries, ops.transpose(others))
         logits = ops.where(is_own, _NEVER, cosines / self.temperature)
         log_count = ops.stop_gradient(ops.logsumexp(logits, axis=1))
@@ -255,5 +258,6 @@ class Ambiguity(Auxiliary):
 
 
 def _unit(means):
+    """Means of unit length, (batch, dim), without a gradient."""
     means = ops.stop_gradient(means)
     return ops.normalize(means, axis=-1)

@@ -64,6 +64,7 @@ class MatchingCrossentropy(MatrixLoss):
         return self.pair_weight * loss
 
     def _crossentropy(self, matches, logits):
+        """Binary cross-entropy of all pairs (images, captions), summed or averaged."""
         pairs = ops.binary_crossentropy(matches, logits, from_logits=True)
         return ops.sum(pairs) if self.reduction == "sum" else ops.mean(pairs)
 
@@ -108,6 +109,8 @@ class InfoNCE(MatrixLoss):
 
 
 def _softmax_crossentropy(matches, logits):
+    """The mean over rows with a match of −Σ matches · log softmax / Σ matches, along the
+    columns."""
     total = ops.sum(matches, axis=1)
     query = -ops.sum(matches * ops.log_softmax(logits, axis=1), axis=1)
     return mean_over(ops.divide_no_nan(query, total), ops.cast(ops.greater(total, 0.0), "float32"))

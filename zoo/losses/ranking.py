@@ -70,6 +70,8 @@ class TripletRanking(MatrixLoss):
         return rows + columns
 
     def _direction(self, matches, logits):
+        """The hinges of one direction, rows as queries: their sum, or their mean over active
+        triplets."""
         mine = _hardest if self.mining == "hardest" else _one_positive_at_a_time
         total, hinges = mine(matches, logits, self.margin, self.mining)
         return total if self.reduction == "sum" else ops.divide_no_nan(total, hinges)
@@ -158,6 +160,8 @@ class AuxiliaryRanking(Auxiliary):
         return cls(**{**config, "loss": loss})
 
     def _samples(self, embedding):
+        """Unit samples of all Gaussians, (batch · samples, dim), those of an item one after the
+        other."""
         samples = sample(embedding, self.num_samples, self.seed_generator)
         return unit(ops.reshape(samples, (-1, samples.shape[-1])))
 

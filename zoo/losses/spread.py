@@ -77,6 +77,7 @@ class Uniformity(Auxiliary):
         return uniformity(ops.concatenate(batch, axis=0))
 
     def _points(self, embedding, name):
+        """Points (batch, dim), or the samples of Gaussians, (batch · samples, dim)."""
         if self.num_samples is None:
             return points(embedding, name)
         samples = sample(embedding, self.num_samples, self.seed_generator)
@@ -96,8 +97,8 @@ def diversity(slots: EmbeddingLike) -> Tensor:
         A float32 scalar in [0, 1]: the mean over the items that have a pair, 0 if none has.
     Relations: the uniformity of Wang and Isola inside each set, before its logarithm.
     Reference: DivE (Kim et al., CVPR 2023) section 3.4.
-    Paper differs: it prints a plain sum over the pairs of slots as they are. The mean over items
-        and pairs, of slots of unit length, is what its code takes, and what its 0.01 weighs.
+    Paper differs: it prints a sum over pairs of slots that are not normalized. Its code has this
+        mean over items and pairs of unit slots, to which its weight of 0.01 belongs.
     """
     values, mask = elements(slots, "slots")
     directions = unit(values)
@@ -168,6 +169,7 @@ class OrthogonalDiversity(Auxiliary):
 
 
 def _slots(embedding):
+    """The embedding with its slots before normalization as elements, where it has them."""
     embedding = as_embedding(embedding)
     if "slots" not in embedding:
         return embedding
@@ -272,12 +274,12 @@ def _flat(embedding, name):
 def _quadratic_form(points, weights, gamma):
     """Σ_ij w_i w_j exp(−γ‖z_i − z_j‖²), with its gradient from one product more."""
     z, w = ops.stop_gradient(points), ops.expand_dims(ops.stop_gradient(weights), 1)
-    one = ops.ones_like(w)
+    ones = ops.ones_like(w)
     length = -gamma * ops.sum(z * z, axis=1, keepdims=True)
     scaled = (2.0 * gamma) ** 0.5 * z
     # The product of these is −γ‖z_i − z_j‖², without a pass over n² numbers to add the lengths.
-    left = ops.concatenate([scaled, length, one], axis=1)
-    right = ops.concatenate([scaled, one, length], axis=1)
+    left = ops.concatenate([scaled, length, ones], axis=1)
+    right = ops.concatenate([scaled, ones, length], axis=1)
     weighted = ops.concatenate([w * z, w], axis=1)
     sums = _kernel_sums(left, right, weighted)
     value = ops.sum(w * sums[:, -1:])
@@ -304,6 +306,7 @@ def _kernel_sums(left, right, weighted):
 
 
 def _distances(x, y, itself):
+    """Euclidean distances (N, M); `itself`: x is y, so that the diagonal is exactly 0."""
     distances = squared_distance(x, y)
     if itself:
         # Exactly 0, where the product leaves a rounding error and the root would magnify it.

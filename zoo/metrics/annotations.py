@@ -59,8 +59,10 @@ def read_ids(path: str | os.PathLike) -> np.ndarray:
 def read_instance_labels(
     paths: str | os.PathLike | Sequence[str | os.PathLike], image_ids: Sequence[int]
 ) -> np.ndarray:
-    """The object classes of images, from COCO instances JSON, read by pycocotools. Raises
-    InputError if a file is missing or not COCO's, or lacks one of the images, naming it.
+    """The object classes of images, from COCO instances JSON, read by pycocotools.
+
+    Raises InputError, with the file's name, if a file is missing, is not COCO's, or lacks one of
+    the images.
 
     Args:
         paths: one file or several of the same categories, for instance `instances_val2014.json`.
@@ -79,7 +81,7 @@ def read_instance_labels(
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # it reports its progress by print
                 coco = coco_class(str(path))
-            found = sorted(coco.getCatIds())
+            category_ids = sorted(coco.getCatIds())
             for image_id in labels.keys() & coco.imgs.keys():
                 for item in coco.imgToAnns.get(image_id, ()):
                     if item["category_id"] not in coco.cats:
@@ -90,9 +92,9 @@ def read_instance_labels(
                     labels[image_id].add(item["category_id"])
         except (AssertionError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: expected COCO instances JSON; {error!r:.200}") from error
-        if categories is not None and found != categories:
+        if categories is not None and category_ids != categories:
             raise InputError(f"{path}: its categories differ from those of the files before it")
-        categories, known = found, known | coco.imgs.keys()
+        categories, known = category_ids, known | coco.imgs.keys()
     missing = [image_id for image_id in image_ids if image_id not in known]
     if missing:
         raise InputError(f"{paths}: lacks {describe_ids(missing)} of `image_ids`")
@@ -123,12 +125,13 @@ def relevance_of_matches(
 
 
 def describe_ids(ids):
-    """`"3 ids, for instance 7, 12, 15"`, for messages."""
+    """Ids in words, for messages: `"3 ids, for instance 7, 12, 15"`."""
     some = ", ".join(str(item) for item in list(ids)[:5])
     return f"{len(ids)} id{'s' if len(ids) > 1 else ''}, for instance {some}"
 
 
 def _existing(path):
+    """The path as a `Path`. Raises InputError if it is no file."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")

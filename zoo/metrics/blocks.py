@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zoo.embeddings import Embedding, as_embedding
 
-KEPT_BYTES = 2**30  # largest matrix that is kept, since it is read several times
+MATRIX_BYTES = 2**30  # largest matrix that is kept, since it is read several times
 BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
 
 
@@ -19,9 +19,9 @@ class _Rows:
 
     values_per_pair = 1  # the numbers behind one similarity
 
-    def kept(self) -> Any:
+    def in_memory(self) -> Any:
         """The computed matrix if it fits into 1 GiB (COCO's takes half), else itself."""
-        if 4 * self.shape[0] * self.shape[1] > KEPT_BYTES:
+        if 4 * self.shape[0] * self.shape[1] > MATRIX_BYTES:
             return self
         matrix = None
         for start, rows in row_blocks(self):
@@ -57,7 +57,7 @@ class SimilarityMatrix(_Rows):
         block = np.ascontiguousarray(self._values[chosen], self._dtype)
         return block if self._columns is None else np.take(block, self._columns, axis=1)
 
-    def kept(self):
+    def in_memory(self):
         """Itself: it is in memory already."""
         return self
 
@@ -139,6 +139,7 @@ class PairwiseSimilarity(_Rows):
         return self._with(self._gallery, self._queries, not self._transposed)
 
     def _with(self, queries, gallery, transposed):
+        """The same similarity of other embeddings."""
         other = object.__new__(PairwiseSimilarity)
         other._queries, other._gallery = queries, gallery
         other._similarity, other._transposed = self._similarity, transposed
@@ -232,6 +233,7 @@ def _arrays(embedding, name):
 
 
 def _take(embedding, positions):
+    """The rows of an embedding at some positions, each part of it."""
     if all(isinstance(value, np.ndarray) for value in embedding.values()):
         return {key: value[positions] for key, value in embedding.items()}
     return {key: ops.take(value, positions, axis=0) for key, value in embedding.items()}

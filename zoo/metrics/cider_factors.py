@@ -46,11 +46,12 @@ class NgramVocabulary:
         return counts, np.array(num_words, int)
 
     def _id(self, ngram):
-        found = self._ids.get(ngram)
-        if found is None:
-            found = self._ids[ngram] = len(self._orders)
+        """The id of an n-gram, the next free one if it is new."""
+        ngram_id = self._ids.get(ngram)
+        if ngram_id is None:
+            ngram_id = self._ids[ngram] = len(self._orders)
             self._orders.append(len(ngram))
-        return found
+        return ngram_id
 
 
 _CAPTIONS = 2048  # counted at once
@@ -155,7 +156,7 @@ def weighted_factors(counted, group_of, idf, orders, variant, sigma):
     left = weighted_columns(references, idf, orders, clipped, weigh_by_count=True)
     right = weighted_columns(candidates, idf, orders, clipped, weigh_by_count=not clipped)
     # The reference scorer's length is the number of bigrams.
-    lengths, others = (np.maximum(one - 1, 0) * clipped for one in (left_words, right_words))
+    lengths, others = (np.maximum(words - 1, 0) * clipped for words in (left_words, right_words))
     keys, row_of = np.unique(np.stack([group_of, lengths], axis=1), axis=0, return_inverse=True)
     sizes = np.bincount(group_of)
     most = 1 if variant == "tfidf" else 4
@@ -192,6 +193,8 @@ def weighted_columns(counts, idf, orders, clipped, weigh_by_count):
 
 
 def _count(captions, vocabulary, verbose):
+    """`(counts, words, orders)`: sparse (captions, n-grams), words of each caption, and n of each
+    n-gram."""
     bar = keras.utils.Progbar(len(captions), verbose=verbosity(verbose), unit_name="caption")
     blocks, words = [], []
     for start in range(0, len(captions), _CAPTIONS):
@@ -216,11 +219,11 @@ def document_frequency(counts, documents):
 def _narrowed(matrix, columns):
     """Some columns of a CSR matrix, ascending."""
     place = np.searchsorted(columns, matrix.indices)
-    kept = place < len(columns)
-    kept[kept] = columns[place[kept]] == matrix.indices[kept]
-    ends = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
+    has_column = place < len(columns)
+    has_column[has_column] = columns[place[has_column]] == matrix.indices[has_column]
+    ends = np.concatenate([[0], np.cumsum(has_column)])[matrix.indptr]
     shape = (matrix.shape[0], len(columns))
-    return sparse.csr_array((matrix.data[kept], place[kept], ends), shape=shape)
+    return sparse.csr_array((matrix.data[has_column], place[has_column], ends), shape=shape)
 
 
 def _compact(matrix):
@@ -284,10 +287,10 @@ def cider(
     candidates, documents = _texts(candidates, "`candidates`"), document_of[-1] + 1
     vocabulary = NgramVocabulary(1 if variant == "tfidf" else 4, tokenizer)
     counts, _ = vocabulary.count(known)
-    found = document_frequency(counts, document_of)
+    counts_of_ngrams = document_frequency(counts, document_of)
     counted = [vocabulary.count(captions) for captions in (references, candidates)]
     frequency = np.zeros(len(vocabulary))
-    frequency[: len(found)] = found
+    frequency[: len(counts_of_ngrams)] = counts_of_ngrams
     if smooth_idf:
         idf = 1 + np.log((1 + documents) / (1 + frequency))
     else:

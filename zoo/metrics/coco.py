@@ -70,13 +70,13 @@ def coco_benchmark(
     _check_lengths(similarity.shape, image_ids, caption_ids)
     benchmark = check_coco_ids(image_ids, caption_ids, annotations_dir)
     left_out = [
-        whole - len(kept)
-        for whole, kept in zip(similarity.shape, (benchmark.rows, benchmark.columns), strict=True)
+        size - len(rows)
+        for size, rows in zip(similarity.shape, (benchmark.rows, benchmark.columns), strict=True)
     ]
     if any(left_out):
         similarity = similarity.take(benchmark.rows, benchmark.columns)
-    similarity = similarity.kept()
-    truths = {"coco_5k": benchmark.own, "cxc": benchmark.cxc, "eccv": benchmark.eccv}
+    similarity = similarity.in_memory()
+    truths = {"coco_5k": benchmark.original, "cxc": benchmark.cxc, "eccv": benchmark.eccv}
     results = _whole_gallery(similarity, truths)
     results["eccv_captions_outside_gallery"] = int(truths["eccv"][0].unreachable.sum())
     results |= _mean_of_folds(similarity, benchmark)
@@ -95,8 +95,9 @@ def coco_benchmark(
 def check_coco_ids(
     image_ids: ArrayLike, caption_ids: ArrayLike, annotations_dir: str | os.PathLike
 ) -> "CocoBenchmark":
-    """Whether images and captions hold COCO's benchmark, from their ids alone, before any training:
-    a `CocoBenchmark`, of arguments as for `coco_benchmark`.
+    """Checks by their ids, before any training, that images and captions contain COCO's benchmark.
+
+    Returns a `CocoBenchmark`. The arguments are those of `coco_benchmark`.
 
     Raises:
         ValueError: if ids are no whole numbers, repeat, or lack some of the annotations', naming
@@ -118,7 +119,7 @@ def check_coco_ids(
     columns = _positions(caption_ids, test_ids, "caption_ids", folder)
     image_ids, caption_ids = image_ids[rows], caption_ids[columns]
     caption_images = np.array([image_of[caption][0] for caption in caption_ids])
-    own = LabelRelevance(image_ids, caption_images)
+    relevance = LabelRelevance(image_ids, caption_images)
     truths = {
         name: (
             relevance_of_matches(
@@ -142,7 +143,7 @@ def check_coco_ids(
         image_ids,
         caption_images,
         fold_of_column,
-        own=(own, own.transposed()),
+        original=(relevance, relevance.transposed()),
         **truths,
     )
 
@@ -155,7 +156,7 @@ class CocoBenchmark(NamedTuple):
     image_ids: np.ndarray
     caption_images: np.ndarray
     fold_of_column: np.ndarray
-    own: tuple
+    original: tuple
     cxc: tuple
     eccv: tuple
 
@@ -176,8 +177,10 @@ def _whole_gallery(similarity, truths):
             for key, value in summarise(ranks).items():
                 results[f"{name}_{direction}_{key}"] = value
     for name in truths:
-        own = {key: value for key, value in results.items() if key.startswith(f"{name}_")}
-        results[f"{name}_rsum"] = rsum(own)
+        results_of_name = {
+            key: value for key, value in results.items() if key.startswith(f"{name}_")
+        }
+        results[f"{name}_rsum"] = rsum(results_of_name)
     return results
 
 
@@ -209,14 +212,15 @@ def _check_lengths(shape, image_ids, caption_ids):
         ("image_ids", image_ids, shape[0]),
         ("caption_ids", caption_ids, shape[1]),
     ):
-        found = np.shape(ids)
-        if ids is not None and found != (expected,):
+        ids_shape = np.shape(ids)
+        if ids is not None and ids_shape != (expected,):
             raise ValueError(
-                f"`{name}` must be {expected} whole numbers, as `similarity`; received {found}"
+                f"`{name}` must be {expected} whole numbers, as `similarity`; received {ids_shape}"
             )
 
 
 def _unique(ids, name):
+    """COCO's ids as an array. Raises ValueError unless they are integers of which none repeats."""
     if ids is None:
         raise ValueError(
             f"`{name}` must be COCO's ids; received None: the loader found none, see "

@@ -107,11 +107,13 @@ def _accuracy(confidence, correct):
     """Expected accuracy of the most confident share 1 − r, for every abstention rate r."""
     confidence = confidence.astype(float)
     total = np.cumsum(_expected(confidence, correct)[np.argsort(-confidence)])
-    left = np.maximum(1, len(correct) - np.round(len(correct) * ABSTENTION_RATES).astype(int))
-    return total[left - 1] / left
+    num_answered = np.maximum(
+        1, len(correct) - np.round(len(correct) * ABSTENTION_RATES).astype(int)
+    )
+    return total[num_answered - 1] / num_answered
 
 
 def _expected(confidence, correct):
-    """The truth of each query, or its mean over queries of equal confidence, in any order."""
+    """Correctness per query, (queries,); queries of equal confidence get their mean."""
     _, group, size = np.unique(confidence, return_inverse=True, return_counts=True)
     return (np.bincount(group, correct) / size)[group]

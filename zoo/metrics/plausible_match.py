@@ -97,6 +97,8 @@ def plausible_matches_of_coco(similarity, labels, benchmark):
 
 
 def _checked(shape, image_labels, caption_image):
+    """`(image_labels, caption_image)` as bool (images, classes) and int (captions,). Raises
+    ValueError for other shapes and values."""
     image_labels, caption_image = np.asarray(image_labels), np.asarray(caption_image)
     if image_labels.ndim != 2 or len(image_labels) != shape[0]:
         raise ValueError(

@@ -207,30 +207,33 @@ def rank_queries_many(similarity, relevances):
                     ordered[offset] = np.sort(scores)
                 ranks = leading_ranks(scores, positives, size, ordered.get(offset))
                 result.best_rank[query] = ranks[0]
-                found = ranks[ranks <= size]
-                result.r_precision[query] = len(found) / size
-                precision = np.arange(1, len(found) + 1) / found
+                leading = ranks[ranks <= size]
+                result.r_precision[query] = len(leading) / size
+                precision = np.arange(1, len(leading) + 1) / leading
                 result.average_precision_at_r[query] = precision.sum() / size
     return results
 
 
 def leading_ranks(scores, positives, limit, ordered=None):
     """Ascending 1-based ranks of the best positive and of all that are among the first `limit`."""
-    own = np.sort(scores[positives])
+    positive_scores = np.sort(scores[positives])
     if ordered is None:
-        at_least = np.array([np.count_nonzero(scores >= value) for value in own[::-1]])
+        at_least = np.array([np.count_nonzero(scores >= value) for value in positive_scores[::-1]])
     else:
         # Below the `limit`-th largest value there are already `limit` better items.
         threshold = ordered[max(len(ordered) - limit, 0)]
-        first = np.searchsorted(own, threshold, side="left")
-        leading = own[min(first, len(own) - 1) :][::-1]
+        first = np.searchsorted(positive_scores, threshold, side="left")
+        leading = positive_scores[min(first, len(positive_scores) - 1) :][::-1]
         at_least = len(ordered) - np.searchsorted(ordered, leading, side="left")
     order = np.arange(1, len(at_least) + 1)
-    positives_at_least = len(own) - np.searchsorted(own, own[::-1][: len(at_least)], side="left")
+    positives_at_least = len(positive_scores) - np.searchsorted(
+        positive_scores, positive_scores[::-1][: len(at_least)], side="left"
+    )
     return at_least - positives_at_least + order
 
 
 def _empty(num_queries, num_items):
+    """`QueryRanks` to fill, with the best rank behind all items."""
     return QueryRanks(
         num_positives=np.zeros(num_queries, int),
         best_rank=np.full(num_queries, num_items + 1),

@@ -141,6 +141,7 @@ def chance(relevance: Any, ks: Sequence[int] = (1, 5, 10)) -> dict[str, float]:
 
 
 def _average_precision(positives, total):
+    """The expected average precision of a random ranking."""
     position = np.arange(1, positives + 1)
     others = (positives - 1) / (total - 1) if total > 1 else 0.0
     return float(np.mean(positives / total * (1.0 + (position - 1) * others) / position))

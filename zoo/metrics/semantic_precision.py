@@ -50,7 +50,9 @@ def semantic_precision_of_coco(similarity, semantic, benchmark):
     """ASP of both directions on a `CocoBenchmark`, `coco_5k_i2t_asp` and so on."""
     parts = {"coco_5k": [(similarity, semantic)]}
     folds = benchmark.folds()
-    parts["coco_1k"] = (tuple(one.take(*fold) for one in (similarity, semantic)) for fold in folds)
+    parts["coco_1k"] = (
+        tuple(matrix.take(*fold) for matrix in (similarity, semantic)) for fold in folds
+    )
     results = {}
     for name, pairs in parts.items():
         tables = [average_semantic_precision(*pair) for pair in pairs]
@@ -74,6 +76,7 @@ def checked(similarity, semantic):
 
 
 def _one_direction(similarity, semantic):
+    """The mean over queries of the agreement of both rankings, in blocks of rows."""
     total = 0.0
     for scores, truth in row_pairs(similarity, semantic):
         total += agreement(scores, truth)

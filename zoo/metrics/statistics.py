@@ -89,11 +89,11 @@ def bootstrap(
             method="percentile",
             rng=np.random.default_rng(seed),
         )
-    found = resampled.bootstrap_distribution
-    found = found[np.isfinite(found)]
-    if not len(found):
+    estimates = resampled.bootstrap_distribution
+    estimates = estimates[np.isfinite(estimates)]
+    if not len(estimates):
         return Estimate(value, math.nan, math.nan, count)
-    low, high = np.quantile(found, [_TAIL, 1 - _TAIL])
+    low, high = np.quantile(estimates, [_TAIL, 1 - _TAIL])
     return Estimate(value, float(low), float(high), count)
 
 

@@ -211,4 +211,5 @@ def kind_of_gain(gain: Estimate, least: float = INFORMATIVE) -> str:
 
 
 def _running_mean(values):
+    """The mean of the first 1, 2, … values, the same shape."""
     return np.cumsum(values) / np.arange(1, len(values) + 1)

@@ -16,13 +16,14 @@ def mean_embeddings(captions, uncertainty):
     mean = _means_of_most_certain(mean.reshape(*uncertainty.shape, -1), uncertainty)
     if has_unit_length:
         mean /= np.maximum(np.linalg.norm(mean, axis=-1, keepdims=True), 1e-12)
-    found = {"mean": mean}
+    embeddings = {"mean": mean}
     if "log_variance" in captions:
         variance = np.exp(np.asarray(captions["log_variance"], np.float64))
         variance = variance.reshape(*uncertainty.shape, -1)
-        found["log_variance"] = np.log(_means_of_most_certain(variance, uncertainty))
+        embeddings["log_variance"] = np.log(_means_of_most_certain(variance, uncertainty))
     return {
-        name: value.reshape(uncertainty.size, -1).astype("float32") for name, value in found.items()
+        name: value.reshape(uncertainty.size, -1).astype("float32")
+        for name, value in embeddings.items()
     }
 
 
@@ -39,24 +40,26 @@ def mean_similarities(similarity, uncertainty):
     return np.moveaxis(_means_of_most_certain(by_prompt, uncertainty), -1, 0)
 
 
-def zero_shot_scores(scores, kept=None):
+def zero_shot_scores(scores, num_prompts=None):
     """The score of every class for every image, by so many of its most certain prompts. Returns
     `(images, classes)` scores. Raises ValueError if a K is not from 1 to the number of prompts."""
     scores = np.asarray(scores)
     _, classes, prompts = scores.shape
-    kept = np.broadcast_to(prompts if kept is None else np.asarray(kept), (classes,))
-    if kept.min() < 1 or kept.max() > prompts:
-        raise ValueError(f"`kept` must be from 1 to {prompts}; received {kept.tolist()}")
-    return scores[:, np.arange(classes), kept - 1]
+    num_prompts = np.broadcast_to(
+        prompts if num_prompts is None else np.asarray(num_prompts), (classes,)
+    )
+    if num_prompts.min() < 1 or num_prompts.max() > prompts:
+        raise ValueError(f"`kept` must be from 1 to {prompts}; received {num_prompts.tolist()}")
+    return scores[:, np.arange(classes), num_prompts - 1]
 
 
 def top_1(scores, labels):
     """Share of the images whose own class has the highest score; ties count as errors."""
     scores, labels = np.asarray(scores), np.asarray(labels)
-    own = scores[np.arange(len(labels)), labels]
+    label_scores = scores[np.arange(len(labels)), labels]
     others = scores.copy()
     others[np.arange(len(labels)), labels] = -np.inf
-    return float((own > others.max(axis=1)).mean())
+    return float((label_scores > others.max(axis=1)).mean())
 
 
 def choose_prompts(scores, labels, per_class=False, sweeps=3):
@@ -69,21 +72,23 @@ def choose_prompts(scores, labels, per_class=False, sweeps=3):
     common = _last_best(accuracies)
     if not per_class:
         return common + 1
-    kept = np.full(means.shape[1], common)
+    num_prompts = np.full(means.shape[1], common)
     scores = means[:, :, common].copy()
     for _ in range(sweeps):
-        before = kept.copy()
-        for column in range(len(kept)):
-            kept[column] = _best_of_class(means[:, column], scores, labels, column, kept[column])
-            scores[:, column] = means[:, column, kept[column]]
-        if (kept == before).all():
+        before = num_prompts.copy()
+        for column in range(len(num_prompts)):
+            num_prompts[column] = _best_of_class(
+                means[:, column], scores, labels, column, num_prompts[column]
+            )
+            scores[:, column] = means[:, column, num_prompts[column]]
+        if (num_prompts == before).all():
             break
-    return kept + 1
+    return num_prompts + 1
 
 
 def _best_of_class(candidates, scores, labels, column, now):
     """The number of prompts of one class that makes most images right; `now` unless better."""
-    own = labels == column
+    of_class = labels == column
     rest = scores.copy()
     rest[:, column] = -np.inf
     rival = rest.max(axis=1)
@@ -93,7 +98,7 @@ def _best_of_class(candidates, scores, labels, column, now):
     rest[np.arange(len(labels)), labels] = -np.inf
     ahead_of_others = true > rest.max(axis=1)
     right = np.where(
-        own[:, None],
+        of_class[:, None],
         candidates > rival[:, None],
         ahead_of_others[:, None] & (true[:, None] > candidates),
     )
@@ -110,5 +115,6 @@ def _means_of_most_certain(values, uncertainty):
 
 
 def _last_best(values):
+    """The position of the maximum, the last one if several are equal."""
     values = np.asarray(values)
     return int(np.flatnonzero(values == values.max())[-1])

@@ -45,5 +45,5 @@ def backbones(
 
 def parted(options):
     """`(those that `backbones` takes, the others)` of a builder's options."""
-    own = options.keys() & inspect.signature(backbones).parameters.keys()
-    return {n: options[n] for n in own}, {n: v for n, v in options.items() if n not in own}
+    names = options.keys() & inspect.signature(backbones).parameters.keys()
+    return {n: options[n] for n in names}, {n: v for n, v in options.items() if n not in names}

@@ -138,6 +138,8 @@ class DualEncoder(keras.Model):
         return outputs
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The loss of the global batch plus the weighted auxiliary terms and the layers' penalties;
+        each replica returns its share."""
         if self.loss is None:
             raise ValueError("`loss` must be given to the model or to `compile`; received None")
         checked.check_nothing_else(y, sample_weight)
@@ -237,6 +239,8 @@ class DualEncoder(keras.Model):
         return self._view(self.tower("captions").of_arrays(ids, batch_size))
 
     def _view(self, embedding):
+        """An embedding as `encode_*` returns it: a distribution of Gaussians, a tensor of points or
+        elements, the dict of token sequences."""
         if "tokens" in embedding:
             return embedding
         if "elements" in embedding:
@@ -299,6 +303,7 @@ class DualEncoder(keras.Model):
         return self._with(auxiliaries=[*self.auxiliaries, *terms])
 
     def _with(self, image_encoder=None, auxiliaries=None, caption_encoder=None):
+        """The model with some parts replaced, which shares all other weights."""
         image_encoder = image_encoder or self.image_encoder
         if caption_encoder is None:
             caption_encoder = image_encoder if self._has_one_encoder else self.caption_encoder

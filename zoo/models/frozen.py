@@ -25,12 +25,12 @@ class FrozenTower(NamedTuple):
     @property
     def is_recurrent(self):
         """Whether it has a recurrent layer."""
-        return any(isinstance(one, keras.layers.RNN) for one in all_layers(self.encoder))
+        return any(isinstance(layer, keras.layers.RNN) for layer in all_layers(self.encoder))
 
     def expected(self, inputs):
         """What Keras gives, a dict of arrays."""
-        found = self.encoder(inputs, training=False)
-        return {name: np.asarray(found[name], np.float32) for name in self.outputs}
+        outputs = self.encoder(inputs, training=False)
+        return {name: np.asarray(outputs[name], np.float32) for name in self.outputs}
 
     def example(self, model):
         """Inputs to compare engines with."""
@@ -46,13 +46,13 @@ class FrozenTower(NamedTuple):
 def towers_of(model, image_only=False, batch_size=None, image_size=None):
     """The `FrozenTower`s of a model. Raises InputError if an encoder does not say what it takes."""
     numbers, _ = image_inputs(model.image_encoder, batch_size, image_size)
-    found = [("images", numbers.shape, tf.float32, model.image_encoder)]
+    towers = [("images", numbers.shape, tf.float32, model.image_encoder)]
     if not image_only:
         taken = getattr(model.caption_encoder, "input", None)
         if not isinstance(taken, keras.KerasTensor):
             raise InputError("the caption encoder must take one tensor; use --image-only")
         shape = (batch_size, *taken.shape[1:])
-        found.append(("captions", shape, tf.as_dtype(taken.dtype), model.caption_encoder))
+        towers.append(("captions", shape, tf.as_dtype(taken.dtype), model.caption_encoder))
     return [
         FrozenTower(
             side,
@@ -60,7 +60,7 @@ def towers_of(model, image_only=False, batch_size=None, image_size=None):
             encoder,
             tuple(sorted(name for name, part in encoder.output.items() if part is not None)),
         )
-        for side, shape, dtype, encoder in found
+        for side, shape, dtype, encoder in towers
     ]
 
 
@@ -99,40 +99,40 @@ def write_onnx(tower, path):
         ]
 
         def call(inputs, *given):
-            found, _ = encoder.stateless_call(
+            outputs, _ = encoder.stateless_call(
                 given[:trained], given[trained:], inputs, training=False
             )
-            return {name: tf.cast(found[name], tf.float32) for name in tower.outputs}
+            return {name: tf.cast(outputs[name], tf.float32) for name in tower.outputs}
 
         signature = [tower.spec, *specs]
         function = tf.function(call, input_signature=signature, autograph=False)
         handlers = {"Erfc": (_complementary_error, [])}
         model, _ = tf2onnx.convert.from_function(function, signature, custom_op_handlers=handlers)
-    held = {spec.name: one for spec, one in zip(specs, weights, strict=True)}
+    held = {spec.name: array for spec, array in zip(specs, weights, strict=True)}
     traced = function.get_concrete_function()
     captured = zip(traced.inputs[len(signature) :], traced.captured_inputs, strict=True)
-    held |= {inner.name: one for inner, one in captured}  # such as numbers of positions
+    held |= {inner.name: array for inner, array in captured}  # such as numbers of positions
     _take_in(model.graph, held, path)
     path.write_bytes(model.SerializeToString())
 
 
 def weights_beside(path):
     """`{name: (kind, shape, offset)}` of a file's weights that lie beside it."""
-    onnx, found = require("onnx", extra="models"), {}
+    onnx, places = require("onnx", extra="models"), {}
     for tensor in onnx.load(path, load_external_data=False).graph.initializer:
-        if place := {one.key: one.value for one in tensor.external_data}:
+        if place := {entry.key: entry.value for entry in tensor.external_data}:
             kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
-            found[tensor.name] = kind, list(tensor.dims), int(place["offset"])
-    return found
+            places[tensor.name] = kind, list(tensor.dims), int(place["offset"])
+    return places
 
 
 def _take_in(graph, weights, path):
     """Makes inputs of a graph that are weights its own."""
     onnx, data, end = require("onnx", extra="models"), path.with_suffix(".data"), 0
-    names = [one.name for one in graph.input if one.name in weights]
-    kept = [one for one in graph.input if one.name not in weights]
+    names = [graph_input.name for graph_input in graph.input if graph_input.name in weights]
+    inputs = [graph_input for graph_input in graph.input if graph_input.name not in weights]
     del graph.input[:]
-    graph.input.extend(kept)
+    graph.input.extend(inputs)
     data.unlink(missing_ok=True)
     for name in names:
         values = np.ascontiguousarray(weights[name])
@@ -156,6 +156,6 @@ def _take_in(graph, weights, path):
 def _complementary_error(graph, node, name, args):
     """erfc, which Keras' GELU is made of and ONNX has not, as 1 − erf."""
     node.type = "Erf"
-    one = graph.make_const(f"{name}/one", np.array(1, np.float32)).output[0]
+    constant_one = graph.make_const(f"{name}/one", np.array(1, np.float32)).output[0]
     less = graph.insert_new_node_on_output("Sub", node.output[0], name=f"{name}/less")
-    graph.replace_inputs(less, [one, node.output[0]])
+    graph.replace_inputs(less, [constant_one, node.output[0]])

@@ -130,6 +130,8 @@ def gaussian_vsrn(
 
 
 def _with_variance(encoder, name, share_backbone, covariance, bounds, initial_log_variance):
+    """The encoder of points with a second branch for log σ²: shared up to the backbone, or with a
+    copy of the GRU, then a copy of the head's layers and a `Covariance`."""
     checked.check_gives_points(encoder, name)
 
     def is_shared(layer):

@@ -46,17 +46,18 @@ def gather(batch, images, captions):
 
     batch = {name: ops.convert_to_tensor(v) for name, v in batch.items() if name != "images"}
     rows = keras.tree.flatten((batch, images, captions))
-    sizes = [ops.cast(ops.shape(own)[:1], "int32") for own in rows]
+    sizes = [ops.cast(ops.shape(local)[:1], "int32") for local in rows]
     # Workers gather only tensors that lie on a device; vectors of a batch's own are on none yet.
-    sent = [tf.identity(_to_float32(own)) for own in (*rows, *sizes)]
+    sent = [tf.identity(_to_float32(local)) for local in (*rows, *sizes)]
     # Sent together: each collective of its own would cost a round.
     received = tf.distribute.get_replica_context().all_gather(sent, axis=0)
     received = [tf.stop_gradient(values) for values in received]
-    whole = [_from_float32(v, own) for v, own in zip(received, (*rows, *sizes), strict=True)]
-    whole = [
-        _with_gradient(*of_one) for of_one in zip(whole, rows, whole[len(rows) :], strict=False)
+    gathered = [_from_float32(v, local) for v, local in zip(received, (*rows, *sizes), strict=True)]
+    gathered = [
+        _with_gradient(*of_one)
+        for of_one in zip(gathered, rows, gathered[len(rows) :], strict=False)
     ]
-    return keras.tree.pack_sequence_as((batch, images, captions), whole)
+    return keras.tree.pack_sequence_as((batch, images, captions), gathered)
 
 
 def share(loss):
@@ -78,12 +79,15 @@ def one_value_a_replica(logs):
 
 
 def _to_float32(rows):
+    """Rows as float32, integers as two halves in a last axis, so that a sum over replicas is
+    exact."""
     if keras.backend.is_int_dtype(rows.dtype):
         rows = ops.stack([rows // _HALF, rows % _HALF], axis=-1)
     return ops.cast(rows, "float32")
 
 
 def _from_float32(gathered, like):
+    """Gathered rows in the type of `like`, the inverse of `_to_float32`."""
     if keras.backend.is_int_dtype(like.dtype):
         halves = ops.cast(gathered, like.dtype)
         gathered = halves[..., 0] * _HALF + halves[..., 1]
@@ -93,22 +97,22 @@ def _from_float32(gathered, like):
     return gathered
 
 
-def _with_gradient(whole, own, sizes):
+def _with_gradient(gathered, local, sizes):
     """`whole`, whose gradient is that of `own` in its place, times the number of replicas."""
-    if not keras.backend.is_float_dtype(own.dtype):
-        return whole
+    if not keras.backend.is_float_dtype(local.dtype):
+        return gathered
     import tensorflow as tf
 
     replica = tf.distribute.get_replica_context().replica_id_in_sync_group
     start = tf.cumsum(sizes, exclusive=True)[replica]
 
     @tf.custom_gradient
-    def place(own):
+    def place(local):
         def gradient(upstream):
             begin = tf.concat([[start], tf.zeros(upstream.shape.rank - 1, "int32")], axis=0)
-            mine = tf.slice(upstream, begin, tf.shape(own))
-            return tf.cast(num_replicas() * mine, own.dtype)
+            mine = tf.slice(upstream, begin, tf.shape(local))
+            return tf.cast(num_replicas() * mine, local.dtype)
 
-        return tf.identity(whole), gradient
+        return tf.identity(gathered), gradient
 
-    return place(own)
+    return place(local)

@@ -95,27 +95,29 @@ def _standard(backbone, folder):
     size = backbone.vision_encoder.image_shape[:2]
     layout, beside = _BESIDE_OF.get(kind, (None, "its preprocessor"))
     length = text.max_sequence_length
-    if layout and (found := read_preprocessor(folder, layout, length, size)) is not None:
-        return found
-    said = f"{folder}: was saved without a tokenizer"
+    if layout and (preprocessor := read_preprocessor(folder, layout, length, size)) is not None:
+        return preprocessor
+    refusal = f"{folder}: was saved without a tokenizer"
     name = _STANDARD.get((kind, text.vocabulary_size))
     if name is None:
         raise InputError(
-            f"{said}, and its {text.vocabulary_size:,} words are of no standard one; save its "
+            f"{refusal}, and its {text.vocabulary_size:,} words are of no standard one; save its "
             "preprocessor beside it"
         )
     try:
         cls = getattr(require("keras_hub", extra="models").models, FAMILIES[kind][0])
-        found = _read(cls, name)
+        preprocessor = _read(cls, name)
     except InputError as error:
-        raise InputError(f"{said}. Put {beside} there, or: {error}") from error
+        raise InputError(f"{refusal}. Put {beside} there, or: {error}") from error
     warnings.warn(
-        f"{said}; it opens with the standard one, of {name}", stacklevel=6
+        f"{refusal}; it opens with the standard one, of {name}", stacklevel=6
     )  # where the user opens it
-    return found
+    return preprocessor
 
 
 def _read(cls, preset, **options: Any):
+    """A KerasHub object of a preset. Raises InputError with the reason if it cannot be fetched or
+    read."""
     path = os.path.expanduser(os.fspath(preset))
     tell_download(str(preset))
     try:
@@ -146,14 +148,15 @@ def nearest(name: str, others: list[str]) -> str:
     path = pathlib.Path(name).expanduser()
     beside = []
     if path.parent.is_dir():
-        beside = [str(one) for one in path.parent.iterdir() if one != path]
-    found = difflib.get_close_matches(name, [*others, *hub_names(), *beside], 1)
-    if not found and re.fullmatch(r"[\w-]+/[\w.-]+", name):  # as Hugging Face names its models
-        found = [f"hf://{name}"]
-    return f"; did you mean {found[0]!r}?" if found else ""
+        beside = [str(sibling) for sibling in path.parent.iterdir() if sibling != path]
+    close = difflib.get_close_matches(name, [*others, *hub_names(), *beside], 1)
+    if not close and re.fullmatch(r"[\w-]+/[\w.-]+", name):  # as Hugging Face names its models
+        close = [f"hf://{name}"]
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _family(backbone, preset):
+    """The family of a KerasHub backbone. Raises InputError if it is no dual encoder known here."""
     name = type(backbone).__name__
     if name not in FAMILIES:
         raise InputError(
@@ -163,11 +166,12 @@ def _family(backbone, preset):
 
 
 def _scaling(backbone, preprocessor):
+    """The scaling of pixels: the preprocessor's if it states one, else SigLIP's or CLIP's."""
     converter = getattr(preprocessor, "image_converter", None)
     if converter is not None:
         return hub_scaling(converter)
     if type(backbone).__name__ == "SigLIPBackbone":
         return PictureScaling(1 / 127.5, -1.0, resize="stretch", name="preprocessing")
-    scale = [1 / (255 * one) for one in DEVIATION]
-    offset = [-mean / one for mean, one in zip(MEAN, DEVIATION, strict=True)]
+    scale = [1 / (255 * deviation) for deviation in DEVIATION]
+    offset = [-mean / deviation for mean, deviation in zip(MEAN, DEVIATION, strict=True)]
     return PictureScaling(scale, offset, name="preprocessing")

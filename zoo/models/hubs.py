@@ -77,18 +77,18 @@ def tell_download(name: str) -> None:
     facts = hub_facts().get(name, {})
     handle = name if name.startswith(HUBS) else str(facts.get("kaggle_handle", ""))
     scheme, _, path = handle.partition("://")
-    told = None
+    pending = None
     if scheme == "hf":
-        told = _on_hugging_face(path)
+        pending = _on_hugging_face(path)
     elif scheme == "kaggle":
         folder = require("kagglehub.config", extra="models").get_cache_folder()
         where = pathlib.Path(folder) / "models" / path
         known = {row["name"]: row["licence"] for row in public_models()}
         size = 4 * facts.get("metadata", {}).get("params", 0)  # in single precision
-        told = None if where.exists() else (where, size, known.get(name))
-    if told is not None and name not in _TOLD:
+        pending = None if where.exists() else (where, size, known.get(name))
+    if pending is not None and name not in _TOLD:
         _TOLD.add(name)
-        where, size, licence = told
+        where, size, licence = pending
         size = f"{size / 1e9:.1f} GB" if size else "of a size that is not known"
         licence = licence or "not known: look at its page"
         print(
@@ -102,14 +102,19 @@ _TOLD: set[str] = set()
 def _on_hugging_face(path):
     """`(where it is kept, bytes, licence)` of a model; None of one that is here, or unreachable."""
     hub, repo = require("huggingface_hub", extra="models"), "/".join(path.split("/")[:2])
-    if any(isinstance(hub.try_to_load_from_cache(repo, one), str) for one in (*WEIGHTS, HUB_FILE)):
+    if any(
+        isinstance(hub.try_to_load_from_cache(repo, file_name), str)
+        for file_name in (*WEIGHTS, HUB_FILE)
+    ):
         return None
     try:
         facts = hub.model_info(repo, files_metadata=True, timeout=10)
     except Exception:  # what fetches it says why
         return None
-    sizes = {one.rfilename: one.size or 0 for one in facts.siblings or ()}
-    of_weights = sum(size for one, size in sizes.items() if one in WEIGHTS or one == HUB_FILE)
+    sizes = {file_name.rfilename: file_name.size or 0 for file_name in facts.siblings or ()}
+    of_weights = sum(
+        size for file_name, size in sizes.items() if file_name in WEIGHTS or file_name == HUB_FILE
+    )
     licence = facts.card_data.get("license") if facts.card_data else None
     where = pathlib.Path(hub.constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
     return where, of_weights, licence

@@ -126,6 +126,7 @@ def _siglip_entries(backbone) -> Iterator[Entry]:
 
 
 def _blocks(vision, text):
+    """Yields `(name, layer)` of the transformer layers of both towers."""
     for tower, layers in (("vision", vision.encoder_layers), ("text", text.encoder_layers)):
         for number, layer in enumerate(layers):
             yield f"{tower}_model.encoder.layers.{number}", layer
@@ -145,6 +146,8 @@ def _scalar(variable, name):
 
 
 def _sizes(config, usual, folder):
+    """A tower's sizes from its part of `config.json`. Raises InputError for an unknown
+    activation."""
     act = config.get("hidden_act", usual)
     if act not in _ACTIVATIONS:
         raise InputError(
@@ -172,19 +175,19 @@ def read_preprocessor(
     mean, deviation = shown.get("image_mean", usual[0]), shown.get("image_std", usual[1])
     factor = shown.get("rescale_factor", 1 / 255)
     pixels = {
-        "scale": [factor / one for one in deviation],
-        "offset": [-middle / one for middle, one in zip(mean, deviation, strict=True)],
+        "scale": [factor / value for value in deviation],
+        "offset": [-middle / value for middle, value in zip(mean, deviation, strict=True)],
         "crop_to_aspect_ratio": kind == "clip",
     }
     if kind == "clip":
         words, merges = folder / "vocab.json", folder / "merges.txt"
         if words.is_file() and merges.is_file():
-            found = read_object(words), _merges(merges)
+            vocabulary = read_object(words), _merges(merges)
         elif (folder / BYTE_PAIRS).is_file():
-            found = read_byte_pairs(folder / BYTE_PAIRS)
+            vocabulary = read_byte_pairs(folder / BYTE_PAIRS)
         else:
             return None
-        tokenizer = hub.models.CLIPTokenizer(*found, pad_with_end_token=True)
+        tokenizer = hub.models.CLIPTokenizer(*vocabulary, pad_with_end_token=True)
         converter = hub.layers.CLIPImageConverter(image_size, **pixels)
         return hub.models.CLIPPreprocessor(tokenizer, converter, sequence_length=length)
     converter = hub.layers.SigLIPImageConverter(image_size, **pixels)

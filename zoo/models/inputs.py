@@ -1,4 +1,4 @@
-"""Checks of what a user gives a `DualEncoder`, each with an error that says what was expected."""
+"""Checks of the inputs of a `DualEncoder`; each error says what was expected."""
 
 import warnings
 
@@ -19,9 +19,11 @@ def check_gives_points(encoder, name):
     """Raises unless an encoder can be continued, and gives points. Raises ValueError if it is no
     Functional model, or its embeddings are of another kind."""
     output = getattr(encoder, "output", None) if isinstance(encoder, keras.Model) else None
-    found = kind(output) if isinstance(output, dict) else type(encoder).__name__
-    if found != POINT:
-        raise ValueError(f"`{name}` must be a Functional keras.Model to points; received {found}")
+    received = kind(output) if isinstance(output, dict) else type(encoder).__name__
+    if received != POINT:
+        raise ValueError(
+            f"`{name}` must be a Functional keras.Model to points; received {received}"
+        )
 
 
 def check_training_batch(data):
@@ -53,10 +55,10 @@ def check_nothing_else(y, sample_weight):
         ("sample_weight", sample_weight, "the items of the loss are pairs, which have no weights"),
     ):
         if value is not None:
-            found = f"{value!r:.60}"
+            received = f"{value!r:.60}"
             if hasattr(value, "shape"):
-                found = f"a tensor of the shape {tuple(value.shape)}"
-            raise ValueError(f"`{name}` must be None: {instead}; received {found}")
+                received = f"a tensor of the shape {tuple(value.shape)}"
+            raise ValueError(f"`{name}` must be None: {instead}; received {received}")
 
 
 def check_no_strings(inputs, has_tokenizer):
@@ -67,6 +69,7 @@ def check_no_strings(inputs, has_tokenizer):
 
 
 def _no_strings(name, has_tokenizer):
+    """The message for strings where numbers are needed, with what to do."""
     if name == "images":
         return (
             "`images` must be pixels; received strings. `zoo.data.images.prepare(contents, size)` "
@@ -135,6 +138,8 @@ def _kind(values):
 
 
 def _array(values, name, expected, has_tokenizer=True):
+    """The values as an array, or as they are if they are a dataset or a generator. Raises
+    ValueError for anything else."""
     if hasattr(values, "element_spec"):
         if isinstance(values.element_spec, dict):
             raise ValueError(
@@ -157,6 +162,8 @@ def _array(values, name, expected, has_tokenizer=True):
 
 
 def _check_shape(array, name, shape):
+    """Raises ValueError unless an array has the shape (N, …) that the encoder reads; None fits any
+    size."""
     if shape is None or not len(array):
         return
     received = tuple(array.shape)
@@ -167,7 +174,8 @@ def _check_shape(array, name, shape):
             f"axis of the batch, which `{name}[None]` adds"
         )
     matches = len(received) == len(shape) and all(
-        size is None or size == own for size, own in zip(shape[1:], received[1:], strict=True)
+        size is None or size == received_size
+        for size, received_size in zip(shape[1:], received[1:], strict=True)
     )
     if not matches:
         raise ValueError(f"`{name}` must have the shape {wanted}; received {received}")

@@ -75,9 +75,13 @@ def pcme(
         directions of the GRU at the last word (`at_last_word`), and samples take the head's sum
         for log σ (`log_deviation`).
     """
-    own, head = parted(options)
+    backbone_options, head = parted(options)
     image_backbone, caption_backbone = backbones(
-        image_backbone, tokenizer, sentence_dim or dim, gru={"at_last_word": at_last_word}, **own
+        image_backbone,
+        tokenizer,
+        sentence_dim or dim,
+        gru={"at_last_word": at_last_word},
+        **backbone_options,
     )
     image_encoder = gaussian_image_encoder(image_backbone, dim, **head)
     caption_encoder = gaussian_caption_encoder(
@@ -224,6 +228,7 @@ def hib(
 
 
 def _regularisers(kl_weight, uniformity_weight, num_samples, seed, is_gaussian):
+    """The auxiliary terms that have a weight: KL of Gaussians, uniformity of samples or points."""
     terms = []
     if kl_weight and is_gaussian:
         terms.append(losses.KLRegularizer(weight=kl_weight, reduction="sum"))

@@ -78,6 +78,8 @@ def pfe(
 
 
 def _unit_points(encoder, name):
+    """The points scaled by √dim, so that each coordinate has variance one whatever the
+    dimension."""
     checked.check_gives_points(encoder, name)
     mean = encoder.output["mean"]
     # Coordinates of a unit vector are of the size 1 / √dim: the penalty is to mean the same for
@@ -92,10 +94,10 @@ def _scaled_features(encoder):
     features = None if head is None else head.input
     features = features[0] if isinstance(features, list) else features
     if features is None or len(features.shape) != 3:
-        found = "no head" if features is None else f"one that reads {features.shape}"
+        description = "no head" if features is None else f"one that reads {features.shape}"
         raise ValueError(
             "`image_features` needs an image encoder with a head that reads (batch, positions, "
-            f"channels); received {found}"
+            f"channels); received {description}"
         )
     pooled = keras.layers.GlobalAveragePooling1D(name="mean_feature")(features)
     return keras.layers.BatchNormalization(
@@ -104,6 +106,7 @@ def _scaled_features(encoder):
 
 
 def _with_variance(encoder, read, name, regularization):
+    """The frozen encoder with a log variance, a linear map of `read` that starts at a constant."""
     encoder.trainable = False
     mean = encoder.output["mean"]
     dim = mean.shape[-1]

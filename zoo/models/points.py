@@ -80,6 +80,7 @@ def vector_points(dim: int) -> DualEncoder:
 
 
 def _as_it_is(dim, name):
+    """An encoder that returns vectors (batch, dim) at unit length."""
     backbone = vectors(dim, normalize=True)
     inputs = keras.Input((dim,), name=name.partition("_")[0] + "s")
     return keras.Model(inputs, {"mean": backbone(inputs)["pooled"]}, name=name)

@@ -24,9 +24,11 @@ def pooled_encoders(
 ):
     """An image and a caption encoder that pool all tokens of their backbones by rank; `**options`
     are of `backbones` and `zoo.layers.PooledGaussianHead`, the dropping is of images alone."""
-    own, head = parted(options)
+    backbone_options, head = parted(options)
     # Words are lost by the input pipeline, which can also replace and delete them.
-    images, captions = backbones(image_backbone, tokenizer, dim, gru={"merge": "ave"}, **own)
+    images, captions = backbones(
+        image_backbone, tokenizer, dim, gru={"merge": "ave"}, **backbone_options
+    )
     dropping = {"drop_rate": drop_rate, "drop_varies": drop_varies, "seed": seed}
     images = gaussian_towers.pooled_image_encoder(images, dim, **dropping, **head)
     if caption_pooling is not None:
@@ -89,8 +91,8 @@ def vse_infinity(
     ```
 
     Args:
-        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`; without
-            anything to make a caption encoder of, a ValueError.
+        image_backbone, tokenizer, dim, **towers: see `zoo.models.pooled.pooled_encoders`. Raises
+            ValueError if they do not say how to build the caption encoder.
         margin, mining: see `zoo.losses.TripletRanking`, which sums over the batch, as VSE++'s does.
     Reference: Chen et al., "Learning the Best Pooling Strategy for Visual Semantic Embedding",
         CVPR 2021.

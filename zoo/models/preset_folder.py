@@ -76,8 +76,8 @@ def _refuse_foreign(path):
 
 def _files(folder):
     """The files and empty folders below a folder, by their paths in it."""
-    found = (one for one in folder.rglob("*") if not one.is_dir() or not any(one.iterdir()))
-    return {one.relative_to(folder).as_posix() for one in found}
+    paths = (path for path in folder.rglob("*") if not path.is_dir() or not any(path.iterdir()))
+    return {path.relative_to(folder).as_posix() for path in paths}
 
 
 def check_whole(path: pathlib.Path) -> None:
@@ -136,13 +136,14 @@ def packages_of(path: pathlib.Path) -> set[str]:
 
 
 def _packages(config):
+    """Yields the names of the packages whose classes a Keras config has, at any depth."""
     if isinstance(config, dict):
         if isinstance(config.get("module"), str) and "class_name" in config:
             yield config["module"].partition(".")[0]
         config = list(config.values())
     if isinstance(config, list):
-        for one in config:
-            yield from _packages(one)
+        for part in config:
+            yield from _packages(part)
 
 
 def _assets(folder):

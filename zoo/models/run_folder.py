@@ -140,10 +140,11 @@ class RunFolder:
         return self._config_with("data")["data"]
 
     def _config_with(self, key):
+        """The content of `config.json`. Raises InputError unless it has an object as `key`."""
         config = read_object(self.config_path)
         if not isinstance(config.get(key), dict):
-            found = json_kind(config[key]) if key in config else "nothing"
-            raise InputError(f"{self.config_path}: expected an object as {key!r}, found {found}")
+            stored = json_kind(config[key]) if key in config else "nothing"
+            raise InputError(f"{self.config_path}: expected an object as {key!r}, found {stored}")
         return config
 
     @property
@@ -179,6 +180,7 @@ class RunFolder:
             remove_leftovers(folder, deep=False)
 
     def _start(self, settings, data):
+        """Writes `config.json`: settings, data, command, versions and hardware."""
         config = {
             "settings": settings,
             "data": data,
@@ -192,8 +194,8 @@ class RunFolder:
     def _is_trained(self):
         """Whether there is anything that other settings would have made otherwise."""
         files = (self.metrics_path, self.history_path, self.model_path)
-        kept = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
-        return kept or any(path.exists() for path in files)
+        has_checkpoints = self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+        return has_checkpoints or any(path.exists() for path in files)
 
     def _differences(self, settings, ignore):
         """In which settings the run that is here differs, as sentences."""
@@ -209,13 +211,13 @@ def _versions():
     """Of Python, the platform and the packages that results depend on."""
     import importlib.metadata  # here: a question needs none of its parsers
 
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    versions = {"python": platform.python_version(), "platform": platform.platform()}
     for name in ("halo-zoo", "keras", "tensorflow", "numpy"):
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions
 
 
 def _hardware():

@@ -18,8 +18,8 @@ SIMILARITIES = similarities.names(lambda cls: cls.embeddings == (SET,))
 def set_backbones(
     image_backbone, tokenizer, dim, merge="concat", dropout=0.0, drop_rate=0.0, seed=0, **options
 ):
-    """`zoo.models.backbones`, of which `zoo.encoders.regions` reads the shape of regions. Raises
-    ValueError if the shape is not one of regions."""
+    """`zoo.models.backbones` with `zoo.encoders.regions` for a shape in place of a network. Raises
+    ValueError if the input does not have the shape of region features."""
     if not isinstance(image_backbone, (str, keras.Model)):
         if len(image_backbone) != 2:
             raise ValueError(

@@ -72,6 +72,8 @@ class Tower(towers.Tower):
             self.measure = measure_of(self._encoder.output, model.uncertainty_measure)
 
     def forward(self, batch: Any) -> Any:
+        """The embeddings of a batch, by a compiled function that is made once; several threads may
+        call it."""
         with self._lock:
             if self._forward is None or self._forward.encoder is not self._encoder:
                 self._forward = Forward(self._encoder)
@@ -103,6 +105,7 @@ class Tower(towers.Tower):
         return self.model.image_encoder if is_image else self.model.caption_encoder
 
     def _joined(self, parts):
+        """The embeddings of several batches as one."""
         if parts and not isinstance(parts[0], dict):
             return keras.tree.map_structure(lambda *values: np.concatenate(values), *parts)
         return joined(parts)
@@ -185,15 +188,19 @@ class Forward:
         self._rows = max(self._rows or 0, -(-len(rows) // count))
         shares = np.zeros((count, self._rows, *rows.shape[1:]), rows.dtype)
         shares.reshape(count * self._rows, *rows.shape[1:])[: len(rows)] = rows
-        found = self._compiled(
+        outputs = self._compiled(
             strategy.experimental_distribute_values_from_function(
                 lambda context: tf.constant(shares[context.replica_id_in_sync_group])
             )
         )
-        return keras.tree.map_structure(functools.partial(_of_replicas, strategy, len(rows)), found)
+        return keras.tree.map_structure(
+            functools.partial(_of_replicas, strategy, len(rows)), outputs
+        )
 
 
 def _traced(encoder, strategy):
+    """The encoder as a compiled function of a batch, on the replicas of a strategy if there is
+    one."""
     import tensorflow as tf
 
     def forward(batch):
@@ -239,5 +246,6 @@ def _on_host(outputs):
 
 
 def _array(values):
+    """A tensor as a NumPy array; floats as float32."""
     array = ops.convert_to_numpy(values)
     return array if array.dtype.kind in "biu" else array.astype(np.float32, copy=False)

@@ -86,8 +86,8 @@ def items_of(split, labels, each):
         place = {label: np.argmax(records.image_labels == label) for label in labels}
         names = {label: f"image {records.image_ids[at]}" for label, at in place.items()}
     else:
-        found = {label: records.class_names[label].split(".")[-1] for label in labels}
-        names = {label: name.replace("_", " ") for label, name in found.items()}
+        name_of_label = {label: records.class_names[label].split(".")[-1] for label in labels}
+        names = {label: name.replace("_", " ") for label, name in name_of_label.items()}
     return (
         {key: np.asarray(value)[images] for key, value in split.images.items()},
         records.image_labels[images],
@@ -146,6 +146,7 @@ def _look(position):
 
 
 def _legend(axis, classes, names, with_captions, generic):
+    """Draws the legend beside an axis, and returns its number of entries."""
     handles = []
     known = 2 * len(PALETTE)
     for position, label in enumerate(classes[:known]):

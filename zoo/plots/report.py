@@ -68,7 +68,7 @@ def write_report(
     similarity = model.similarity if ranking == "own" else similarities.get(ranking, model)
     results, encoded = evaluation.measure(model, split, (ranking,))
     drawn = draw(out, results, encoded, model, split.picture, split.true_matches)
-    pairs, truth = encoded.kept_pairs(similarity), encoded.relevance
+    pairs, truth = encoded.pairs_in_memory(similarity), encoded.relevance
     ranks = {
         "i2t": metrics.rank_queries(pairs, truth),
         "t2i": metrics.rank_queries(pairs.transposed(), truth.transposed()),
@@ -79,7 +79,7 @@ def write_report(
         options = {"error": "wrong answers", "by": "by confidence", "areas": False}
         style.save(risk_coverage_plot(**curves, **options), out / "confidence.png")
         drawn.append("confidence")
-    found = {side: one for side, (one, _) in judged.items()}
+    confidences = {side: confidence for side, (confidence, _) in judged.items()}
 
     def estimate(statistic, *columns):
         return metrics.bootstrap(statistic, *columns, resamples=resamples, seed=seed)
@@ -89,14 +89,18 @@ def write_report(
         f"{results['split']}. Ranked by {similarities.name_of(similarity)}; ties count against the "
         f"model. Brackets are 95 % bootstrap intervals over the queries (seed {seed}).",
         "## Verdict",
-        "\n".join(f"- {ASKED[side]}: {verdict(one)}" for side, one in found.items()),
+        "\n".join(
+            f"- {ASKED[side]}: {verdict(confidence)}" for side, confidence in confidences.items()
+        ),
         "## Retrieval, in %",
         _table(_retrieval(ranks, results["chance"], estimate)),
         "## Confidence",
-        _table(_confidence(found)),
+        _table(_confidence(confidences)),
         *_uncertainty(results, encoded, ranks, resamples, seed),
         "## Next",
-        "\n".join(f"- {line}" for line in _next(name, ranks, found, probes, estimate, results)),
+        "\n".join(
+            f"- {line}" for line in _next(name, ranks, confidences, probes, estimate, results)
+        ),
         "## Figures",
         *(f"**{text}**\n\n![{text}]({key}.png)" for key, text in FIGURES.items() if key in drawn),
     ]
@@ -113,53 +117,59 @@ def _judged(encoded, similarity, side, probes, seed):
         copies = None if confidence is None else confidence.copies
         answers = evaluation.Answers.of(encoded, similarity, side, MOST, seed, copies=copies)
         if confidence is None:
-            said = calibration.cross_fitted(answers, seed)
-            found = calibration.worth(said, answers.correct)
+            probabilities = calibration.cross_fitted(answers, seed)
+            measured = calibration.worth(probabilities, answers.correct)
         else:
-            said = calibration.said_of(confidence, answers)
-            found = calibration.measure(confidence, answers)
+            probabilities = calibration.said_of(confidence, answers)
+            measured = calibration.measure(confidence, answers)
     except ValueError as error:
         return {"why_not": str(error)}, None
-    curve = metrics.risk_coverage(-said, ~answers.correct)
-    shown = curve["coverage"] >= min(1.0, LEAST_QUERIES / len(said))
-    return found, {**curve, "risk": np.where(shown, curve["risk"], np.nan)}
+    curve = metrics.risk_coverage(-probabilities, ~answers.correct)
+    shown = curve["coverage"] >= min(1.0, LEAST_QUERIES / len(probabilities))
+    return measured, {**curve, "risk": np.where(shown, curve["risk"], np.nan)}
 
 
 def _retrieval(ranks, chance, estimate):
     """Rows of Recall@K and R-Precision with intervals, beside a random ranking's."""
     yield ("direction", *(f"R@{k}" for k in KS), "R-Precision", "queries")
     for side, words in ARROWS.items():
-        one, known = ranks[side], ranks[side].has_positive
-        values = [*(one.hits(k)[known] for k in KS), one.r_precision[known]]
+        ranks_of_side, known = ranks[side], ranks[side].has_positive
+        values = [*(ranks_of_side.hits(k)[known] for k in KS), ranks_of_side.r_precision[known]]
         yield (words, *(estimate(percentage, v).text() for v in values), f"{known.sum():,}")
         keys = [*(f"recall@{k}" for k in KS), "r_precision"]
         yield ("by chance", *(f"{chance[f'{side}_{key}']:.1f}" for key in keys), "")
 
 
-def _confidence(found):
+def _confidence(confidences):
     yield ("question", *ASKED.values())
-    yield ("How often is the first answer right?", *(_right(one) for one in found.values()))
-    yield ("How true is the probability that it is?", *(_true(one) for one in found.values()))
+    yield (
+        "How often is the first answer right?",
+        *(_right(confidence) for confidence in confidences.values()),
+    )
+    yield (
+        "How true is the probability that it is?",
+        *(_true(confidence) for confidence in confidences.values()),
+    )
     yield (
         f"How many results contain a right one in {100 - 100 * calibration.ERROR:.0f} % of cases?",
-        *(_enough(one) for one in found.values()),
+        *(_enough(confidence) for confidence in confidences.values()),
     )
 
 
-def _right(one):
-    return f"{100 * one['right']:.0f} %" if "right" in one else "not known"
+def _right(confidence):
+    return f"{100 * confidence['right']:.0f} %" if "right" in confidence else "not known"
 
 
-def _true(one):
-    if "why_not" in one:
+def _true(confidence):
+    if "why_not" in confidence:
         return "not known"
-    error, said = 100 * one["calibration_error"], 100 * one["said"]
-    return f"off by {error:.1f} points; {said:.0f} % predicted on average"
+    error, probability = 100 * confidence["calibration_error"], 100 * confidence["said"]
+    return f"off by {error:.1f} points; {probability:.0f} % predicted on average"
 
 
-def _enough(one):
-    found = one.get("smallest_k")
-    return "not promised" if found is None else f"{found['k']:,}"
+def _enough(confidence):
+    smallest_k = confidence.get("smallest_k")
+    return "not promised" if smallest_k is None else f"{smallest_k['k']:,}"
 
 
 def _uncertainty(results, encoded, ranks, resamples, seed):
@@ -168,12 +178,12 @@ def _uncertainty(results, encoded, ranks, resamples, seed):
         return []
     sides = {"i2t": encoded.image_uncertainty, "t2i": encoded.caption_uncertainty}
     lines = []
-    for side, found in results["uncertainty"].items():
+    for side, measured in results["uncertainty"].items():
         known = ranks[side].has_positive
         judged = metrics.uncertainty_verdict(
             sides[side][known], ~ranks[side].hits(1)[known], resamples=resamples, seed=seed
         )
-        rho = style.format_spearman(found["spearman_of_bins"])
+        rho = style.format_spearman(measured["spearman_of_bins"])
         lines.append(f"- {ASKED[side]}: {judged.sentence} Bin and Recall@1: {rho}.")
     if "ambiguity_spearman" in results:
         rho = style.format_spearman(results["ambiguity_spearman"])
@@ -181,7 +191,7 @@ def _uncertainty(results, encoded, ranks, resamples, seed):
     return [f"## Uncertainty: {encoded.measure}", "\n".join(lines)]
 
 
-def _next(name, ranks, found, probes, estimate, results) -> Iterator[str]:
+def _next(name, ranks, confidences, probes, estimate, results) -> Iterator[str]:
     """What to do with this run, by what was measured."""
     for side, asked in ASKED.items():
         known = ranks[side].has_positive
@@ -192,7 +202,7 @@ def _next(name, ranks, found, probes, estimate, results) -> Iterator[str]:
             yield f"{asked}: no better than chance. Train longer, or check which captions belong."
         elif known.sum() < FEW:
             yield f"{asked}: {known.sum():,} queries. Hold out more before you compare models."
-        kind = found[side].get("verdict")
+        kind = confidences[side].get("verdict")
         if kind == "informative":
             yield f"{asked}: leave out answers whose probability is low."
         elif kind is not None:

@@ -118,13 +118,13 @@ def sheet_of_captions(split, pairs, picture, queries):
     """`text_to_image_sheet` of some captions, by their rows, of an `EncodedSplit` and its pairs;
     `picture` takes an image's index."""
     records = split.records
-    found, scores = best(pairs.transposed(), queries)
+    rows, scores = best(pairs.transposed(), queries)
     return text_to_image_sheet(
         [records.captions[query] for query in queries],
-        [[picture(image) for image in row] for row in found],
-        records.image_labels[found] == records.caption_labels[queries][:, None],
+        [[picture(image) for image in row] for row in rows],
+        records.image_labels[rows] == records.caption_labels[queries][:, None],
         _taken(split.caption_uncertainty, queries),
-        _taken(split.image_uncertainty, found),
+        _taken(split.image_uncertainty, rows),
         scores,
     )
 
@@ -132,13 +132,13 @@ def sheet_of_captions(split, pairs, picture, queries):
 def sheet_of_images(split, pairs, picture, queries):
     """`image_to_text_sheet` of some images of a split, as `sheet_of_captions`."""
     records = split.records
-    found, scores = best(pairs, queries)
+    rows, scores = best(pairs, queries)
     return image_to_text_sheet(
         [picture(query) for query in queries],
-        [[records.captions[caption] for caption in row] for row in found],
-        records.caption_labels[found] == records.image_labels[queries][:, None],
+        [[records.captions[caption] for caption in row] for row in rows],
+        records.caption_labels[rows] == records.image_labels[queries][:, None],
         _taken(split.image_uncertainty, queries),
-        _taken(split.caption_uncertainty, found),
+        _taken(split.caption_uncertainty, rows),
         scores,
     )
 
@@ -146,8 +146,8 @@ def sheet_of_images(split, pairs, picture, queries):
 def best(pairs, queries, top=TOP):
     """The best answers of some queries and their similarities, `(queries, top)` each."""
     scores = np.concatenate([pairs.rows(query, query + 1) for query in queries])
-    found = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-    return found, np.take_along_axis(scores, found, axis=1)
+    rows = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+    return rows, np.take_along_axis(scores, rows, axis=1)
 
 
 def _taken(values, positions):
@@ -181,6 +181,7 @@ def _write(axis, text, uncertainty):
 
 
 def _frame(axis, right):
+    """Draws a frame around a picture: thick if it is a match, thin and dashed if not."""
     axis.add_patch(
         Rectangle(
             (0, 0),
@@ -264,13 +265,13 @@ def attention_sheet_of(
     all of it: `sets` of `zoo.evaluation.encode_sets`, the `records`, a function from an image's
     index to its `picture`, and the `size` `(rows, columns)` of the feature map."""
     shown = np.linspace(0, records.num_images - 1, min(rows, records.num_images)).astype(int)
-    found, cosines = nearest_captions(
+    captions, cosines = nearest_captions(
         sets["images"]["elements"][shown], sets["captions"]["elements"]
     )
     attention = sets["images"]["attention"][shown]
     return attention_sheet(
         [picture(index) for index in shown],
         attention.reshape(*attention.shape[:2], *size),
-        [[records.captions[caption] for caption in row] for row in found],
+        [[records.captions[caption] for caption in row] for row in captions],
         cosines,
     )

@@ -50,7 +50,7 @@ def draw(
     figures = {}
     if picture is not None:
         similarity = _ranking(next(iter(results["retrieval"])), model)
-        figures |= _sheets(split, split.pairs(similarity).kept(), picture)
+        figures |= _sheets(split, split.pairs(similarity).in_memory(), picture)
     if "uncertainty" in results:
         quality = results["uncertainty"]
         bins = {side: quality[side]["recall_by_uncertainty"] for side in quality}
@@ -76,9 +76,9 @@ def draw(
 
 def _ranking(name, model):
     """The similarity with this name in the results."""
-    own = model.similarity
+    similarity = model.similarity
     name = by_name.current_name(name) or name  # of a run that is older than its name
-    return own if similarities.name_of(own) == name else similarities.get(name, model)
+    return similarity if similarities.name_of(similarity) == name else similarities.get(name, model)
 
 
 def _sheets(split, pairs, picture, rows=6):
@@ -93,6 +93,8 @@ def _sheets(split, pairs, picture, rows=6):
 
 
 def _spread(values, count, rows):
+    """int (rows,): positions of evenly spaced quantiles of the values, or of all items without
+    values."""
     order = np.arange(count) if values is None else np.argsort(values, kind="stable")
     return order[np.linspace(0, count - 1, rows).round().astype(int)]
 

@@ -115,5 +115,6 @@ def is_ours(config: dict[str, Any]) -> bool:
 
 
 def _read_card(folder):
+    """The card of a preset's folder, or its name alone without one."""
     path = folder / CARD_FILE
     return read_object(path) if path.is_file() else {"name": folder.name}

@@ -68,16 +68,16 @@ def save_preset(
 def _read_back(model, folder, exact):
     """Compares what was written with the model; weights in half precision by their shapes only."""
     try:
-        found = read_folder(folder)
+        restored = read_folder(folder)
     except MemoryError:
         raise
     except Exception as error:  # Keras raises many kinds
         raise InputError(f"{folder}: does not read back: {error}") from error
-    ours, theirs = model.get_weights(), found.get_weights()
-    same = [one.shape for one in ours] == [one.shape for one in theirs]
+    ours, theirs = model.get_weights(), restored.get_weights()
+    same = [weight.shape for weight in ours] == [weight.shape for weight in theirs]
     if same and exact:
         same = all(np.array_equal(*pair, equal_nan=True) for pair in zip(ours, theirs, strict=True))
     if same and model.tokenizer is not None:
-        same = np.array_equal(model.tokenize([_SENTENCE]), found.tokenize([_SENTENCE]))
+        same = np.array_equal(model.tokenize([_SENTENCE]), restored.tokenize([_SENTENCE]))
     if not same:
         raise InputError(f"{folder}: reads back as another model; nothing was replaced")

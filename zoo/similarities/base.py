@@ -68,16 +68,18 @@ class Similarity(Layer):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        own = vars(cls)
+        attributes = vars(cls)
         inherited = [name for name in _OF_A_CALL if getattr(cls, name) is not None]
-        if "call" in own and (left_out := [name for name in inherited if name not in own]):
+        if "call" in attributes and (
+            left_out := [name for name in inherited if name not in attributes]
+        ):
             raise TypeError(
                 f"{cls.__name__} has a `call` of its own, so it must state {', '.join(left_out)} "
                 "too (None where there is none); received only those of its parent"
             )
-        if own.get("function") is not None:
+        if attributes.get("function") is not None:
             cls.function.owner = cls  # by which an index knows the function again
-        if own.get("identifier") is not None:
+        if attributes.get("identifier") is not None:
             _register(cls)
 
     def __init__(self, **kwargs):
@@ -118,6 +120,7 @@ _OF_A_CALL = ("identifier", "space", "from_space", "function")
 
 
 def _register(cls):
+    """Makes a similarity known by its identifier. Raises ValueError if another class has it."""
     before = REGISTERED.get(cls.identifier)
     same = before and (before.__module__, before.__qualname__) == (cls.__module__, cls.__qualname__)
     if before and not same:  # the same class again is a notebook's cell that runs twice
@@ -187,6 +190,8 @@ class ScaledSimilarity(Similarity):
         add_scale_and_shift(self, scale, shift)
 
     def scorer(self):
+        """The function from a search space's values to logits; None if no space ranks as this
+        similarity does."""
         if self.from_space is None:
             return None
         scale, shift = float(self.scale), float(self.shift)

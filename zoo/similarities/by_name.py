@@ -19,11 +19,11 @@ def get(name, model=None):
             learned scale and shift.
     """
     similarity_class = get_class(name)
-    own = getattr(model, "similarity", None)
-    if getattr(own, "identifier", None) == name:
-        return own
+    model_similarity = getattr(model, "similarity", None)
+    if getattr(model_similarity, "identifier", None) == name:
+        return model_similarity
     check_name(name)
-    return similarity_class.for_ranking(own)
+    return similarity_class.for_ranking(model_similarity)
 
 
 def check_name(name):

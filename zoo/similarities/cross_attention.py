@@ -136,6 +136,9 @@ class CrossAttention(Similarity):
             yield tuple(part[chosen] for part in captions)
 
     def _alignments(self, images, captions, wrap=lambda function: function):
+        """(images, captions, 1 + words, dim): the global alignment first, then each word with the
+        regions that it attends to. `wrap` may compute them again in the gradient."""
+
         def of_words(regions, region_mask, words, word_mask, kernel, bias):
             masks = region_mask > 0, word_mask > 0
             seen = attended_regions(regions, words, *masks, self.sharpness)
@@ -152,11 +155,14 @@ class CrossAttention(Similarity):
         return ops.concatenate([ops.expand_dims(pooled, 2), local], axis=2)
 
     def _scores(self, alignments, word_mask, training):
+        """Alignments (images, captions, 1 + words, dim) to similarities (images, captions) in 0 …
+        1."""
         mask = ops.pad(word_mask, [[0, 0], [1, 0]], constant_values=True)[None]
         summary = self._summary(alignments, mask, training)
         return ops.sigmoid(ops.squeeze(self.score(summary), -1))
 
     def _summary(self, alignments, mask, training):
+        """Alignments to one vector per pair, (images, captions, dim); subclasses define it."""
         raise NotImplementedError
 
 
@@ -187,6 +193,7 @@ class SimilarityReasoning(CrossAttention):
         ]
 
     def _summary(self, alignments, mask, training):
+        """The global alignment after some graph convolutions."""
         for step in self.steps:
             alignments = step(alignments, mask)
         return alignments[:, :, 0]
@@ -216,4 +223,5 @@ class SimilarityFiltration(CrossAttention):
         )
 
     def _summary(self, alignments, mask, training):
+        """The mean of all alignments, weighted by learned gates."""
         return self.filtration(alignments, mask, training=training)

@@ -164,6 +164,8 @@ class SampledSimilarity(Similarity):
         self.seed_generator = keras.random.SeedGenerator(self.seed)
 
     def samples(self, embedding, name, training):
+        """Samples as elements (batch, samples, dim): new ones in training, else a fixed table's;
+        those of a set are its elements."""
         if kind(embedding) == SET:
             values, mask = elements(embedding, name)
             return {"elements": values} if mask is None else {"elements": values, "mask": mask}
@@ -173,6 +175,8 @@ class SampledSimilarity(Similarity):
         return {"elements": reparameterize(mean, log_variance, self._table(name, mean.shape[-1]))}
 
     def _table(self, name, dim):
+        """Standard normal numbers (1, samples, dim), the same for every call; images and captions
+        have different ones."""
         # NumPy's generator, not the backend's, so that every device and backend has one table.
         stream = np.random.default_rng([self.seed, 0 if name == "images" else 1])
         return stream.standard_normal((1, self.num_samples, dim), dtype="float32")

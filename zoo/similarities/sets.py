@@ -184,6 +184,8 @@ def _cosines(images, captions):
 
 
 def _fill(values, image_mask, caption_mask, filling):
+    """Values of pairs with `filling` where either element is masked; masks broadcast to the
+    values."""
     for mask in (image_mask, caption_mask):
         if mask is not None:
             values = ops.where(mask, values, filling)

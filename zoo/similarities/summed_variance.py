@@ -33,6 +33,8 @@ class SummedVarianceTerms(keras.Operation):
         return self._streamed(image_mean, image_log, caption_mean, caption_log)
 
     def _streamed(self, *tensors):
+        """The values and their hand-written gradient, a block of pairs at a time, so that no
+        (images, captions, dim) array exists."""
         side = max(1, math.isqrt(self.block // tensors[0].shape[-1]))
 
         @ops.custom_gradient
@@ -52,6 +54,9 @@ class SummedVarianceTerms(keras.Operation):
         return streamed(*tensors)
 
     def _values(self, rows, columns):
+        """(images, captions), computed in stripes of rows; the padding of the last blocks is cut
+        off."""
+
         def stripe(row):
             block = rows.take(row)
             values = ops.map(lambda column: self._block(block, columns.take(column)), columns.index)
@@ -79,11 +84,14 @@ class SummedVarianceTerms(keras.Operation):
         return rows.join(by_mean), rows.join(by_log)
 
     def _block(self, row, column):
+        """The terms of one block, (rows, columns), summed over dimensions."""
         difference, total = _broadcast(row, column)
         terms = self.quadratic * difference * difference / total + self.log * ops.log(total)
         return ops.sum(terms, axis=-1)
 
     def _block_gradient(self, row, column, upstream):
+        """One block's part of the gradient by means and log variances of its rows, (rows, dim)
+        each."""
         difference, total = _broadcast(row, column)
         upstream = ops.expand_dims(upstream, -1)
         ratio = difference / total
@@ -126,5 +134,7 @@ class _Blocks:
 
 
 def _broadcast(row, column):
+    """Differences of means and sums of variances of all pairs of a block, (rows, columns, dim)
+    each."""
     difference = ops.expand_dims(row[0], 1) - ops.expand_dims(column[0], 0)
     return difference, ops.expand_dims(row[1], 1) + ops.expand_dims(column[1], 0)

@@ -11,6 +11,7 @@ from zoo.training.execution import (
     strategy,
     synchronize_batch_normalization,
 )
+from zoo.training.history import HistoryFile, read_history
 from zoo.training.layerwise import (
     LayerwiseAdamP,
     LayerwiseAdamW,
@@ -23,9 +24,9 @@ from zoo.training.phases import (
     WarmUpThenDrops,
     cosine_decay,
     drop_after,
-    fit,
+    run_phases,
 )
-from zoo.training.resume import HistoryFile, Resume, fit_phase, read_history
+from zoo.training.resume import Resume, fit_phase
 from zoo.training.run import Run, finish, finish_ensemble, show, start
 from zoo.training.settings import RetrievalSettings, RunSettings
 from zoo.training.validation import BestEpoch, Validation, read_best, restore_best
@@ -54,13 +55,13 @@ __all__ = [
     "dual_encoder_rates",
     "finish",
     "finish_ensemble",
-    "fit",
     "fit_phase",
     "on_one_device",
     "rates_by_depth",
     "read_best",
     "read_history",
     "restore_best",
+    "run_phases",
     "show",
     "start",
     "strategy",

@@ -44,6 +44,8 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
             )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        """Adds the weights to the running mean; an epoch whose loss is not finite does not
+        count."""
         if epoch < self.start_epoch or not np.isfinite((logs or {}).get("loss", 0.0)):
             return
         weights = [keras.ops.convert_to_numpy(v) for v in self.model.trainable_variables]

@@ -87,5 +87,6 @@ class FiniteCheck(keras.callbacks.Callback):
 
 
 def _zeros(outputs):
+    """An embedding of one item of zeros, as an encoder returns it; unknown sizes are 1."""
     shapes = {key: [1, *(size or 1 for size in x.shape[1:])] for key, x in outputs.items()}
     return {key: np.zeros(shape, np.float32) for key, shape in shapes.items()}

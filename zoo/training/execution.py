@@ -87,12 +87,12 @@ class Execution:
         that all of them see."""
         if self.strategy != "multi_worker":
             return
-        found = self.devices.gather(
+        epochs = self.devices.gather(
             self.devices.run(lambda: tf.constant([epochs_done], tf.int32)), axis=0
         )
-        if len(set(found.numpy())) > 1:
+        if len(set(epochs.numpy())) > 1:
             raise InputError(
-                f"the workers found checkpoints of epochs {sorted(set(found.numpy().tolist()))}: "
+                f"the workers found checkpoints of epochs {sorted(set(epochs.numpy().tolist()))}: "
                 "--out must be one folder that all of them see"
             )
 
@@ -101,6 +101,7 @@ class Execution:
         self.agree(0)
 
     def _check(self, mixed_precision):
+        """Raises InputError for settings that do not work on several replicas."""
         if not self.is_spread:
             return
         where = f"--strategy {self.strategy}"
@@ -120,8 +121,8 @@ def on_one_device(model: keras.Model) -> keras.Model:
     """A copy of a model outside of any strategy, with its weights and random states. Its methods
     run in this process alone; those of a model of several workers wait for the others."""
     copy = type(model).from_config(model.get_config())
-    for own, given in zip(copy.variables, model.variables, strict=True):
-        own.assign(keras.ops.convert_to_numpy(given))
+    for variable, given in zip(copy.variables, model.variables, strict=True):
+        variable.assign(keras.ops.convert_to_numpy(given))
     return copy
 
 
@@ -156,20 +157,21 @@ def distribute(strategy: tf.distribute.Strategy, stream: Callable, start_step: i
         in_shards = "shard" in inspect.signature(stream).parameters
         if workers > 1 and in_shards and not getattr(stream, "mixing", None):
             return in_parts(stream(start_step, shard=(worker, workers)), local)
-        own = range(worker * local, (worker + 1) * local)
-        return in_parts(stream(start_step), context.num_replicas_in_sync, own)
+        worker_parts = range(worker * local, (worker + 1) * local)
+        return in_parts(stream(start_step), context.num_replicas_in_sync, worker_parts)
 
     return strategy.distribute_datasets_from_function(of_worker)
 
 
 def _part(rows, index, count):
+    """The `index`-th of `count` nearly equal parts of the rows."""
     size = rows.shape[0]
     if size is None:
         size = tf.shape(rows, out_type=tf.int64)[0]
-    own = rows[size * index // count : size * (index + 1) // count]
+    part = rows[size * index // count : size * (index + 1) // count]
     if isinstance(size, int) and size % count == 0:
-        own = tf.ensure_shape(own, (size // count, *rows.shape[1:]))
-    return own
+        part = tf.ensure_shape(part, (size // count, *rows.shape[1:]))
+    return part
 
 
 NAMES = ("one", "mirrored", "multi_worker", "tpu")
@@ -210,10 +212,12 @@ def synchronize_batch_normalization(model: keras.Model) -> None:
 
 @functools.cache
 def _started(name):
+    """The strategy of a name, started at the first call."""
     return {"mirrored": _mirrored, "multi_worker": _multi_worker, "tpu": _tpu}[name]()
 
 
 def _mirrored():
+    """A strategy over all GPUs of this host, or its logical CPUs."""
     devices = [device.name for device in tf.config.list_logical_devices("GPU")]
     if devices:
         return tf.distribute.MirroredStrategy(devices)
@@ -223,6 +227,7 @@ def _mirrored():
 
 
 def _multi_worker():
+    """A strategy over the hosts of TF_CONFIG. Raises InputError without one."""
     if not os.environ.get("TF_CONFIG"):
         raise InputError(
             "--strategy multi_worker needs the variable TF_CONFIG, which names the hosts and this "
@@ -237,6 +242,7 @@ def _multi_worker():
 
 
 def _tpu():
+    """A strategy over the TPU of TPU_NAME, or the local one. Raises InputError without one."""
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(os.environ.get("TPU_NAME", ""))
         tf.config.experimental_connect_to_cluster(resolver)
@@ -257,11 +263,11 @@ def _moments(axes, inputs, mask):
         sums = [tf.reduce_sum(value, axes, keepdims=True) for value in values]
         return sums if context is None else context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
-    kept = tf.ones_like(inputs)
+    mask_weights = tf.ones_like(inputs)
     if mask is not None:
-        kept = kept * tf.cast(mask[..., None], inputs.dtype)
-    total, count = over_all(kept * inputs, kept)
+        mask_weights = mask_weights * tf.cast(mask[..., None], inputs.dtype)
+    total, count = over_all(mask_weights * inputs, mask_weights)
     mean = tf.math.divide_no_nan(total, count)
-    (squares,) = over_all(kept * tf.square(inputs - mean))
+    (squares,) = over_all(mask_weights * tf.square(inputs - mean))
     variance = tf.math.divide_no_nan(squares, count)
     return tf.squeeze(mean, axes), tf.squeeze(variance, axes)

@@ -63,6 +63,7 @@ class LayerwiseRates:
 
     @property
     def _has_keras_weight_decay(self):
+        """Whether the optimizer decays by Keras' method, and not by one of its own."""
         inherited = super()._apply_weight_decay.__func__
         return self.weight_decay and inherited is keras.optimizers.Optimizer._apply_weight_decay
 
@@ -142,6 +143,7 @@ def dual_encoder_rates(
 
 
 def _trainable_variables(block):
+    """The trainable variables of a layer, of a variable, or of a list of either."""
     if isinstance(block, keras.Variable):
         return [block] if block.trainable else []
     if isinstance(block, (list, tuple)):

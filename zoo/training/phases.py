@@ -1,4 +1,4 @@
-"""The phases of a run as data, their learning rates, and the function that fits a list of them."""
+"""The phases of a run as data, their learning rates, and the loop that trains them in order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -18,15 +18,22 @@ Rate = Callable[[int, int], Any]
 def cosine_decay(
     peak: float, warm_up_epochs: int | None = 0, over_epochs: int | None = None
 ) -> Rate:
-    """A cosine from a peak to 0 over a phase, or `over_epochs` of which a shorter phase has the
-    first, after a linear warm-up of some epochs, or of a twentieth of all steps (None).
+    """Cosine decay from a peak to 0 in one phase, after a linear warm-up.
 
     ```python
     zoo.training.cosine_decay(1e-4)(epochs=2, steps=100)(100)  # 5e-5
     ```
+
+    Args:
+        peak: the highest learning rate.
+        warm_up_epochs: epochs of the warm-up; None: a twentieth of all steps.
+        over_epochs: epochs after which the rate is 0, if the phase is shorter; default: its epochs.
+
+    Returns:
+        A function `(epochs, steps per epoch) -> schedule`, as `Phase.rate`.
     """
 
-    def of(epochs, steps):
+    def schedule(epochs, steps):
         steps_of_all = max(epochs, over_epochs or 0) * steps
         rising = steps_of_all // 20 if warm_up_epochs is None else warm_up_epochs * steps
         return keras.optimizers.schedules.CosineDecay(
@@ -36,18 +43,18 @@ def cosine_decay(
             warmup_steps=rising,
         )
 
-    return of
+    return schedule
 
 
 def drop_after(peak: float, epochs_before: int) -> Rate:
     """A constant rate, and a tenth of it after `epochs_before` epochs of the phase."""
 
-    def of(epochs, steps):
+    def schedule(epochs, steps):
         return keras.optimizers.schedules.PiecewiseConstantDecay(
             [epochs_before * steps], [peak, peak / 10]
         )
 
-    return of
+    return schedule
 
 
 @keras.saving.register_keras_serializable(package="halo")
@@ -121,7 +128,7 @@ class Phase:
     then: Callable[[], None] | None = None
 
 
-def fit(
+def run_phases(
     run: Run,
     phases: Sequence[Phase],
     batches: Callable[[datasets.Split, int], Any],
@@ -129,54 +136,69 @@ def fit(
     seed: int = 0,
     order: Sequence[str] | None = None,
 ) -> None:
-    """Fits the phases of a run one after the other; finished phases are skipped.
+    """Trains the phases of a run in order: freezes, compiles and fits each.
+
+    The call chain is `run_phases` → `Run.run_phase` (validation, best epoch) →
+    `zoo.training.fit_phase` (checkpoints, history) → `keras.Model.fit`. A phase resumes from its
+    last checkpoint, so that a finished phase costs only its batches' start.
 
     Args:
         run: with its model built, in the scope of `run.replicas()`.
-        phases: in the order to fit them.
-        batches: function of a training split and a seed that gives a `zoo.data.Stream`.
-        optimizer: function of the model that is fitted and a learning rate.
-        seed, order: of the run, of which every phase has its own by the order of names, as fitted.
+        phases: in the order to train them; those of 0 epochs are left out.
+        batches: function of a training split and a seed that returns a `zoo.data.Stream`.
+        optimizer: function of the model to fit and a learning rate.
+        seed: of the run; each phase derives its seed from it and from its place in `order`.
+        order: names of all phases; default: those of `phases`.
     """
     order = order or [phase.name for phase in phases]
-    frozen_in_some = _parts(part for phase in phases for part in phase.frozen)
+    frozen_in_some = _unique(layer for phase in phases for layer in phase.frozen)
     for phase in phases:
         freeze(phase.frozen, frozen_in_some)
         if not phase.epochs:
             continue
         model = run.model if phase.model is None else phase.model
-        train, validation = phase.splits or (run.train, run.validation)
-        stream = batches(train, phase_seed(seed, phase.name, order))
-        rate = phase.rate
-        if callable(rate):
-            rate = rate(phase.epochs, stream.steps_per_epoch)
-        # A model that is compiled without a loss has its own.
-        model.compile(
-            optimizer(model, rate), **({} if phase.loss is None else {"loss": phase.loss})
-        )
-        run.fit(
+        train_split, validation_split = phase.splits or (run.train, run.validation)
+        stream = batches(train_split, phase_seed(seed, phase.name, order))
+        compile_phase(model, phase, optimizer, stream.steps_per_epoch)
+        stateful = phase.stateful_callbacks
+        run.run_phase(
             model,
             phase.name,
             stream,
             phase.epochs,
-            stateful_callbacks=phase.stateful_callbacks and phase.stateful_callbacks(stream),
-            validation=validation,
+            stateful_callbacks=None if stateful is None else stateful(stream),
+            validation=validation_split,
         )
         if phase.then is not None:
             phase.then()
 
 
+def compile_phase(
+    model: keras.Model,
+    phase: Phase,
+    optimizer: Callable[[keras.Model, Any], keras.optimizers.Optimizer],
+    steps_per_epoch: int,
+) -> None:
+    """Compiles a model with a new optimizer at the phase's rate, and with its loss if it has one;
+    a model that is compiled without a loss keeps its own."""
+    rate = phase.rate
+    if callable(rate):
+        rate = rate(phase.epochs, steps_per_epoch)
+    loss = {} if phase.loss is None else {"loss": phase.loss}
+    model.compile(optimizer(model, rate), **loss)
+
+
 def freeze(frozen: Sequence[keras.layers.Layer], among: Sequence[keras.layers.Layer]) -> None:
-    """Freezes some layers, and makes all of others trainable, whatever of them was frozen."""
-    kept = {id(part) for part in frozen}
-    for part in among:
-        if id(part) not in kept:
-            part.trainable = False  # Keras hands down only what changes
-            part.trainable = True
-    for part in frozen:
-        part.trainable = False
+    """Freezes `frozen`, and makes every other layer of `among` trainable, with all its parts."""
+    frozen_ids = {id(layer) for layer in frozen}
+    for layer in among:
+        if id(layer) not in frozen_ids:
+            layer.trainable = False  # Keras hands down only what changes
+            layer.trainable = True
+    for layer in frozen:
+        layer.trainable = False
 
 
-def _parts(parts):
-    """Each once, in order; a layer is not compared by value."""
-    return list({id(part): part for part in parts}.values())
+def _unique(layers):
+    """The layers in order, each once, compared by identity: Keras layers have no equality."""
+    return list({id(layer): layer for layer in layers}.values())

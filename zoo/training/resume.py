@@ -1,11 +1,8 @@
 """Checkpoints from which training resumes exactly as if it had never stopped."""
 
-import csv
-import io
 import json
 import os
 import re
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,12 +13,13 @@ import numpy as np
 
 from halo_search.errors import InputError
 from halo_search.files.array_files import read_arrays
-from halo_search.files.atomic import atomic, write_text
+from halo_search.files.atomic import atomic
 from halo_search.files.written import Written
 from zoo.cli import verbosity
 from zoo.models.run_folder import RunFolder
 from zoo.training.checks import FiniteCheck
 from zoo.training.execution import Execution
+from zoo.training.history import HistoryFile
 
 KEPT = 2  # checkpoints of a phase: the disk may damage the last
 
@@ -113,6 +111,8 @@ class Resume(keras.callbacks.Callback):
         written.remove(path.name for _, path in self.checkpoints()[KEPT:])
 
     def _apply(self, model, state, path):
+        """Sets model, optimizer and callbacks to a checkpoint's state. Raises InputError, before
+        anything changes, if it is of another model."""
         if not model.optimizer.built:
             with model.distribute_strategy.scope():  # where its variables have to be, too
                 model.optimizer.build(model.trainable_variables)
@@ -128,6 +128,7 @@ class Resume(keras.callbacks.Callback):
 
 
 def _read(path):
+    """The arrays of a checkpoint. Raises ValueError if the file is none."""
     state = read_arrays(path)
     if "about" not in state:
         raise ValueError("it is no checkpoint of a run")
@@ -135,11 +136,13 @@ def _read(path):
 
 
 def _group(state, group):
+    """The arrays whose names begin with `group/`, without it."""
     prefix = f"{group}/"
     return {name[len(prefix) :]: v for name, v in state.items() if name.startswith(prefix)}
 
 
 def _check(variables, values, what):
+    """Raises InputError unless there is an array of the right shape for each variable."""
     hint = "it belongs to another model; choose another --out"
     if len(variables) != len(values):
         raise InputError(f"{what} has {len(values)} variables, not {len(variables)}: {hint}")
@@ -152,6 +155,7 @@ def _check(variables, values, what):
 
 
 def to_numpy(variable):
+    """A variable's value as an array; bfloat16 as float32."""
     value = keras.ops.convert_to_numpy(variable)
     # NumPy's archives know no bfloat16; every bfloat16 is a float32.
     return value.astype("float32") if value.dtype.kind == "V" else value
@@ -206,77 +210,3 @@ def fit_phase(
             resume,
         ],
     )
-
-
-PHASE, EPOCH = "phase", "epoch"
-
-
-class HistoryFile(keras.callbacks.Callback):
-    """Writes the logs of every epoch to a CSV file that survives a restart.
-
-    ```python
-    model.fit(batches, epochs=3, callbacks=[zoo.training.HistoryFile("history.csv")])
-    zoo.training.read_history("history.csv")["loss"]
-    ```
-
-    The columns are `phase`, `epoch` (from 1 in each phase), the logs of Keras, `learning_rate` and
-    `seconds`. An epoch that is run again after a restart replaces its row, unlike in Keras'.
-    """
-
-    def __init__(self, path: str | os.PathLike, phase: str = "train"):
-        super().__init__()
-        self.path, self.phase = Path(path), phase
-
-    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        self._start = time.perf_counter()
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        row = {PHASE: self.phase, EPOCH: epoch + 1}
-        row.update({name: float(value) for name, value in (logs or {}).items()})
-        rate = getattr(self.model.optimizer, "learning_rate", None)  # MultiOptimizer has none
-        if rate is not None:
-            row["learning_rate"] = float(keras.ops.convert_to_numpy(rate))
-        row["seconds"] = round(time.perf_counter() - self._start, 3)
-        rows = _read_rows(self.path) if self.path.exists() else []
-        rows = [old for old in rows if old[PHASE] != self.phase or int(old[EPOCH]) <= epoch]
-        _write_rows(self.path, [*rows, row])
-
-
-def read_history(path: str | os.PathLike) -> dict[str, Any]:
-    """The columns of a `history.csv`: `phase`, a list of names, and one float array for every
-    other column, NaN where a phase has no such value. Raises InputError if it is no such table."""
-    try:
-        rows = _read_rows(Path(path))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    history = {PHASE: [row[PHASE] for row in rows]}
-    try:
-        for name in _columns(rows)[1:]:
-            history[name] = np.array([float(row.get(name) or "nan") for row in rows])
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: expected numbers as {name!r} ({error})") from error
-    return history
-
-
-def _read_rows(path):
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            if (reader.fieldnames or [])[:2] != [PHASE, EPOCH]:
-                raise InputError(f"{path} line 1: expected the columns {PHASE}, {EPOCH}, …")
-            return list(reader)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a table of UTF-8 ({error})") from error
-
-
-def _write_rows(path, rows):
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=_columns(rows), restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
-
-
-def _columns(rows):
-    # A later phase may log what an earlier one did not; the order of first appearance holds.
-    return list(dict.fromkeys(name for row in rows for name in row)) or [PHASE, EPOCH]

@@ -21,27 +21,28 @@ from zoo.evaluation.printing import show_results
 from zoo.models.run_folder import RunFolder
 from zoo.training.checks import check_rankings, one_line
 from zoo.training.execution import Execution, on_one_device
-from zoo.training.resume import fit_phase, read_history
+from zoo.training.history import read_history
+from zoo.training.resume import fit_phase
 from zoo.training.validation import FILE_NAME, BestEpoch, Validation, restore_best
 
 
-def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Run":
+def start(settings: Any, data_description: dict[str, Any], select: str | None = None) -> "Run":
     """Starts or resumes a run: opens its folder, sets the seed and the precision, and reads the
     splits, so that what is wrong with the data shows before anything is trained.
 
     ```python
-    run = zoo.training.start(settings, data(settings))
+    run = zoo.training.start(settings, describe_data(settings))
     if run.finished:
         return zoo.training.show(run)
     with run.replicas():
         run.model = build(settings, run.train).with_auxiliaries(*settings.ranking_terms())
-        zoo.training.fit(run, phases, stream, optimizer, settings.seed)
+        zoo.training.run_phases(run, phases, batches, optimizer, settings.seed)
     return zoo.training.finish(run, **settings.evaluation(), report=zoo.plots.draw_run)
     ```
 
     Args:
         settings: a `RetrievalSettings`; its fields become `config.json`.
-        data: what to read, a description for `zoo.data.open`.
+        data_description: what to read, for `zoo.data.open`.
         select: which epoch's weights are kept, `"best"` or `"last"`; default: `settings.select`.
 
     Raises InputError if the folder holds another run, data or devices are not there, or the test
@@ -50,7 +51,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
     execution = Execution.of(settings)
     is_new = execution.is_chief and not Path(settings.out).exists()
     if execution.is_chief:
-        folder = RunFolder.open(settings.out, settings, data=data)
+        folder = RunFolder.open(settings.out, settings, data=data_description)
     else:
         folder = RunFolder(settings.out)
     run = Run(folder, execution, (select or settings.select) == "best")
@@ -60,7 +61,7 @@ def start(settings: Any, data: dict[str, Any], select: str | None = None) -> "Ru
         if settings.mixed_precision:
             keras.config.set_dtype_policy(settings.mixed_precision)
         try:
-            run.open_data(data, settings.annotations_dir)
+            run.open_data(data_description, settings.annotations_dir)
         except InputError:
             if is_new:  # nothing is in it that a second call could use
                 folder.discard()
@@ -87,7 +88,7 @@ class Run:
     run = zoo.training.start(settings, {"loader": "toy_birds"})
     with run.replicas():
         run.model = build(settings, run.train)
-        run.fit(run.model, "training", stream, epochs=3)
+        run.run_phase(run.model, "training", stream, epochs=3)
     ```
 
     Attributes:
@@ -116,11 +117,13 @@ class Run:
         return self.folder.finished
 
     def open_data(
-        self, data: dict[str, Any], annotations_dir: str | os.PathLike | None = None
+        self,
+        data_description: dict[str, Any],
+        annotations_dir: str | os.PathLike | None = None,
     ) -> None:
         """Opens the three splits, and writes what was left out of them."""
         self.train, self.validation, self.test = (
-            datasets.open(data, split) for split in datasets.SPLITS
+            datasets.open(data_description, split) for split in datasets.SPLITS
         )
         if annotations_dir is not None:  # before anything is written
             check_benchmark(self.test.records, annotations_dir)
@@ -179,7 +182,7 @@ class Run:
             for split in (self.train, self.validation)
         )
 
-    def fit(
+    def run_phase(
         self,
         model: keras.Model,
         phase: str,
@@ -189,16 +192,25 @@ class Run:
         stateful_callbacks: dict[str, Any] | None = None,
         validation: Any = None,
     ) -> None:
-        """Fits a compiled model, `self.model` or a part that shares its weights, by `fit_phase`.
-        After each epoch retrieval on the validation split, as `model` reads it, is in the logs, and
-        the weights of the best epoch are kept."""
-        if (size := getattr(stream, "size", None)) is not None:  # the split may have fewer rows
-            self.execution.check_batch(size)
+        """Trains one phase with `fit_phase`, and adds what belongs to the run: after each epoch,
+        retrieval on the validation split goes to the logs, and the best epoch's weights are kept.
+
+        Args:
+            model: compiled; `self.model` or a part that shares its weights.
+            phase, epochs: its name and its number of epochs.
+            stream: the training batches, a `zoo.data.Stream`.
+            callbacks, stateful_callbacks: further ones, see `fit_phase`.
+            validation: the validation split as `model` reads it; default: the run's.
+        """
+        batch_size = getattr(stream, "size", None)
+        if batch_size is not None:  # the split may have fewer rows than --batch-size
+            self.execution.check_batch(batch_size)
         check_rankings(self.model, self.rankings)
         checkpoints = self.folder.checkpoints
-        checks = [Validation(validation or self.validation)]
+        validation_callbacks = [Validation(validation or self.validation)]
         if self.keeps_best:
-            checks.append(BestEpoch(checkpoints, self.model, phase, self.execution.is_chief))
+            is_chief = self.execution.is_chief
+            validation_callbacks.append(BestEpoch(checkpoints, self.model, phase, is_chief))
         fit_phase(
             self.folder,
             model,
@@ -206,7 +218,7 @@ class Run:
             stream,
             epochs,
             stream.steps_per_epoch,
-            [*callbacks, *checks],
+            [*callbacks, *validation_callbacks],
             stateful_callbacks,
             self.execution,
         )
@@ -251,7 +263,7 @@ def finish(
         if best is not None:
             results["best_epoch"] = best
         results["confidence"] = evaluation.calibrate_run(
-            run.folder, reader, run.validation, run.test, encoded, run.train, whole=model
+            run.folder, reader, run.validation, run.test, encoded, run.train, complete_model=model
         )
         if report is not None:
             report(run, results, encoded, model)

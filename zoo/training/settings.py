@@ -16,9 +16,7 @@ from zoo.metrics.cider_factors import VARIANTS
 from zoo.similarities import by_name
 
 OWN = "own"  # the similarity that the model was trained with
-
-
-UNSAID = ""  # the weights of a backbone, where nobody has said which
+UNSAID = ""  # weights of a backbone that no flag has named
 # Help of fields that several recipes have.
 IMAGE_WEIGHTS = "'imagenet', a local file, or none; required with --data-dir"
 CUB_CAPTIONS = "text_c10 folder or archive; default: in --data-dir"
@@ -30,7 +28,8 @@ CUB_SPLITS = ("test", "seen_test", "val1", "val2", "val3")
 
 
 def check_weights(settings: Any, name: str, network: str | None) -> None:
-    """Refuses, by a ValueError, to train random weights on real data unless that was asked for."""
+    """Replaces `UNSAID` by None, which is random weights. Raises ValueError if that would train a
+    network that needs pretrained weights on real data: random weights need `none`."""
     if getattr(settings, name) != UNSAID:
         return
     if settings.data_dir is not None and network not in (None, *FROM_SCRATCH):
@@ -75,10 +74,6 @@ class RunSettings:
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
         cli.inherit(cls)
-
-    def named(self, *names: str) -> dict[str, Any]:
-        """Some settings by their names, for a builder that calls them the same."""
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,24 +146,25 @@ class RetrievalSettings(RunSettings):
 
     def ranking_terms(self):
         """The terms that these flags add to a model, for `DualEncoder.with_auxiliaries`."""
-        samples, tau = self.daa_samples or None, self.daa_temperature
-        precision = losses.SemanticPrecision(tau, self.semantic_temperature)
-        smooth_ap = losses.SmoothAveragePrecision(tau)
+        precision = losses.SemanticPrecision(self.daa_temperature, self.semantic_temperature)
+        smooth_ap = losses.SmoothAveragePrecision(self.daa_temperature)
+        weights = ((precision, self.daa_weight), (smooth_ap, self.smooth_ap_weight))
         return [
-            losses.AuxiliaryRanking(loss, weight, samples, self.seed)
-            for loss, weight in ((precision, self.daa_weight), (smooth_ap, self.smooth_ap_weight))
+            losses.AuxiliaryRanking(loss, weight, self.daa_samples or None, self.seed)
+            for loss, weight in weights
             if weight
         ]
 
-    def pictures(self) -> dict[str, Any]:
-        """The options of a loader of pictures, for `data`; defaults are left out."""
-        given = {name: getattr(self, name) for name in RESIZING}
-        changed = {name: value for name, value in given.items() if value != RESIZING[name]}
+    def picture_options(self) -> dict[str, Any]:
+        """The options of a loader of pictures, for `describe_data`: the size, and how a photo is
+        resized where that differs from the loaders' default."""
+        resizing = {name: getattr(self, name) for name in RESIZING}
+        changed = {name: value for name, value in resizing.items() if value != RESIZING[name]}
         return {"image_size": self.image_size, **changed}
 
-    def data(self, loader: str, toy: str, **options: Any) -> dict[str, Any]:
-        """The description of the data for `zoo.data.open`: of `loader` for `--data-dir`, of `toy`
-        without it, with the options that are not None."""
+    def describe_data(self, loader: str, toy: str, **options: Any) -> dict[str, Any]:
+        """The description of the data for `zoo.data.open`: the loader (`loader` with `--data-dir`,
+        else `toy`) and its options. An option that is None is left out."""
         description = {
             "loader": toy if self.data_dir is None else loader,
             "root": self.data_dir,
@@ -176,9 +172,9 @@ class RetrievalSettings(RunSettings):
             "skip_bad": self.skip_bad or None,
             **options,
         }
-        splits = (["train"] if self.daa_weight else []) + (
-            ["validation", "test"] if self.asp else []
-        )
+        splits_for_loss = ["train"] if self.daa_weight else []
+        splits_for_asp = ["validation", "test"] if self.asp else []
+        splits = splits_for_loss + splits_for_asp
         if splits:
             description["semantics"] = {"variant": self.semantics, "splits": splits}
         return {
@@ -196,15 +192,30 @@ class RetrievalSettings(RunSettings):
         augmentation: Any = None,
         **options: Any,
     ) -> Stream:
-        """The batches of a phase: `--batch-size` in each, `--steps-per-epoch` an epoch."""
-        size, steps = self.batch_size, self.steps_per_epoch
-        return Stream(make, split, tokenizer, size, seed, augmentation, steps, options)
+        """The batches of a phase, with `--batch-size` and `--steps-per-epoch`.
+
+        Args:
+            make: a function of `zoo.data.batches`, such as `batches.image_caption_pairs`.
+            split, tokenizer, seed, augmentation: see `zoo.data.Stream`.
+            options: further arguments of `make`.
+        """
+        return Stream(
+            make,
+            split,
+            tokenizer,
+            batch_size=self.batch_size,
+            seed=seed,
+            augmentation=augmentation,
+            steps=self.steps_per_epoch,
+            options=options,
+        )
 
     def evaluation(self) -> dict[str, Any]:
         """What to measure on the test split, for `zoo.training.finish`."""
         return {"similarities": self.test_similarities, **self.benchmark()}
 
     def benchmark(self) -> dict[str, Any]:
+        """The files of COCO's benchmark: those of ECCV Caption, and the instances for PMRP."""
         # Karpathy's validation and test images are all of val2014.
         instances = self.data_dir and self.data_dir / "annotations" / "instances_val2014.json"
         return {

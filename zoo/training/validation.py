@@ -41,11 +41,13 @@ class Validation(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         records = self.split.records
         encoded = evaluation.encode(self.model, records, self.split.source)
-        pairs = encoded.pairs(self.model.similarity).kept()
-        found = metrics.evaluate_retrieval(pairs, encoded.relevance)
+        pairs = encoded.pairs(self.model.similarity).in_memory()
+        results = metrics.evaluate_retrieval(pairs, encoded.relevance)
         name = measure(records)
         logs[f"val_{name}"] = (
-            found["rsum"] if name == "rsum" else np.mean([found[f"{d}_{name}"] for d in DIRECTIONS])
+            results["rsum"]
+            if name == "rsum"
+            else np.mean([results[f"{d}_{name}"] for d in DIRECTIONS])
         )
         if records.semantics is not None:
             asp = metrics.average_semantic_precision(pairs, self._semantics)
@@ -74,7 +76,7 @@ class BestEpoch(keras.callbacks.Callback):
     def __init__(self, folder: RunFolder, model: keras.Model, phase: str, writes: bool = True):
         super().__init__()
         self.path = Path(folder) / FILE_NAME
-        self.whole = model
+        self.complete_model = model
         self.phase = phase
         self.writes = writes
 
@@ -86,7 +88,7 @@ class BestEpoch(keras.callbacks.Callback):
         if best is not None and best["value"] >= value:
             return
         about = {"phase": self.phase, "epoch": epoch + 1, "value": float(value)}
-        weights = {str(i): to_numpy(v) for i, v in enumerate(self.whole.variables)}
+        weights = {str(i): to_numpy(v) for i, v in enumerate(self.complete_model.variables)}
         if not all(np.isfinite(weight).all() for weight in weights.values()):
             return
         with atomic(self.path) as temporary:

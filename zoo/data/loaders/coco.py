@@ -110,13 +110,14 @@ def _places(name, path):
 
 
 def _keep(listed, wanted, problems):
-    found, kept = set(), []
+    """The records with the captions whose ids are `wanted`; other captions are left out."""
+    seen, records = set(), []
     for record in listed:
         pairs = [p for p in zip(record.captions, record.caption_ids, strict=True) if p[1] in wanted]
         if pairs:
             captions, numbers = map(list, zip(*pairs, strict=True))
-            found.update(numbers)
-            kept.append(record._replace(captions=captions, caption_ids=numbers))
-    for number in sorted(wanted - found):
+            seen.update(numbers)
+            records.append(record._replace(captions=captions, caption_ids=numbers))
+    for number in sorted(wanted - seen):
         problems.missing("missing captions", f"caption {number}")
-    return kept
+    return records

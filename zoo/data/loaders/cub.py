@@ -63,18 +63,18 @@ def load(
     class_names = _read_classes(root)
     images = _read_images(root, class_names, problems)
     chosen, in_split = read_split(root, split, class_names, images, problems)
-    kept = _readable(root, class_names, images, in_split, chosen, problems)
-    texts, recoded = _read_captions(root, captions, images, kept, problems)
-    kept = [number for number in kept if number in texts]
-    if not kept:
+    numbers = _readable(root, class_names, images, in_split, chosen, problems)
+    texts, recoded = _read_captions(root, captions, images, numbers, problems)
+    numbers = [number for number in numbers if number in texts]
+    if not numbers:
         raise InputError(f"{root}: no image of the split {split!r} is left to use")
     records = Records(
         name=f"{root.name} {split}",
-        image_paths=[str(root / "images" / images[number][0]) for number in kept],
-        captions=[caption for number in kept for caption in texts[number]],
-        caption_image=[i for i, number in enumerate(kept) for _ in texts[number]],
-        image_labels=[images[number][1] for number in kept],
-        image_ids=kept,
+        image_paths=[str(root / "images" / images[number][0]) for number in numbers],
+        captions=[caption for number in numbers for caption in texts[number]],
+        caption_image=[i for i, number in enumerate(numbers) for _ in texts[number]],
+        image_labels=[images[number][1] for number in numbers],
+        image_ids=numbers,
         class_names=class_names,
         skipped=tuple(problems.skipped),
         recoded=tuple(recoded),
@@ -85,6 +85,8 @@ def load(
 
 
 def _read_classes(root):
+    """The class names of `classes.txt`, in order. Raises InputError unless they are numbered from
+    1."""
     path = root / "classes.txt"
     table = read_numbered(path)
     for position, (number, (line, _)) in enumerate(table.items(), start=1):
@@ -121,22 +123,24 @@ def _readable(root, class_names, images, in_split, chosen, problems):
     there = {number for number, path in paths.items() if os.path.isfile(path)}
     for label in sorted(chosen - {images[number][1] for number in there}):
         problems.missing("missing classes", class_names[label])
-    own = sorted(filter(in_split, paths))
-    for number in own:
+    split_paths = sorted(filter(in_split, paths))
+    for number in split_paths:
         if number not in there:
             problems.missing("missing photos", paths[number])
-    kept = [number for number in own if number in there]
-    faults = dict(zip(kept, check_images([paths[n] for n in kept]), strict=True))
+    numbers = [number for number in split_paths if number in there]
+    faults = dict(zip(numbers, check_images([paths[n] for n in numbers]), strict=True))
     for number, why in faults.items():
         if why is not None:
             problems.bad("bad images", paths[number], why)
     return [number for number, why in faults.items() if why is None]
 
 
-def _read_captions(root, captions, images, kept, problems):
+def _read_captions(root, captions, images, numbers, problems):
+    """`(texts, recoded)`: ten captions by image number, and the files that were not UTF-8. A bad
+    file is a problem."""
     texts, recoded = {}, []
-    read = read_captions(root, captions, [images[number][0] for number in kept])
-    for number, (lines, why, where, clean) in zip(kept, read, strict=True):
+    read = read_captions(root, captions, [images[number][0] for number in numbers])
+    for number, (lines, why, where, clean) in zip(numbers, read, strict=True):
         if why is None and len(lines) != CAPTIONS_PER_IMAGE:
             why = f"expected {CAPTIONS_PER_IMAGE} captions, found {len(lines)}"
         if why is None and "" in lines:
@@ -195,20 +199,20 @@ def read_captions(root, captions, image_names):
     options = [root / "text_c10", root / "text_c10.tar.gz"]
     if captions is not None:
         options = [Path(captions).expanduser()]
-    found = next((path for path in options if path.exists()), None)
-    if found is None:
+    existing = next((path for path in options if path.exists()), None)
+    if existing is None:
         raise InputError(f"{' nor '.join(map(str, options))}: no such captions")
     keys = [str(PurePosixPath(name).with_suffix(".txt")) for name in image_names]
-    if found.is_dir():
-        for path in (found / key for key in keys):
+    if existing.is_dir():
+        for path in (existing / key for key in keys):
             try:
                 yield _caption_file(path.read_bytes(), str(path))
             except OSError as error:
                 yield CaptionFile([], error.strerror, str(path), True)
         return
-    stored = _in_archive(found, set(keys))
+    stored = _in_archive(existing, set(keys))
     for key in keys:
-        where = f"{found}:{key}"
+        where = f"{existing}:{key}"
         if key in stored:
             yield _caption_file(stored[key], where)
         else:
@@ -216,16 +220,17 @@ def read_captions(root, captions, image_names):
 
 
 def _in_archive(path, wanted):
-    found = {}
+    """The bytes of the `wanted` files of a tar archive, by `folder/file`."""
+    texts = {}
     try:
         with tarfile.open(path) as archive:
             for member in archive:
                 key = "/".join(PurePosixPath(member.name).parts[-2:])
                 if member.isfile() and key in wanted:
-                    found[key] = archive.extractfile(member).read()
+                    texts[key] = archive.extractfile(member).read()
     except (tarfile.TarError, EOFError, OSError) as error:
         raise InputError(f"{path}: not a whole tar archive ({error})") from error
-    return found
+    return texts
 
 
 def _listed(path, known, what, problems):
@@ -252,6 +257,7 @@ def _published(root, split, class_names, images):
 
 
 def _caption_file(data, where):
+    """The captions of a file's bytes, a line each; `where` names the file in messages."""
     text, clean = decode_caption_bytes(data)
     lines = [line.strip() for line in lines_of(text.rstrip())]
     return CaptionFile(lines if text.strip() else [], None, where, clean)

@@ -44,6 +44,7 @@ def load(
 
 
 def _records_by_name(path, content, split, problems):
+    """Yields the records of a split from an object by file name; bad entries are problems."""
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path}: expected 'images' with 'sentences', or an object by file name")
     for name, entry in content.items():

@@ -49,6 +49,7 @@ def lacking(entry, **kinds):
 
 
 def _is_of(value, kind):
+    """Whether a value has a type; an int must fit into 64 bits, and a bool is not an int."""
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
     return isinstance(value, kind)
@@ -131,6 +132,8 @@ def karpathy_records(path, content, split, problems, id_key):
 
 
 def _distinct(listed, problems):
+    """Yields records of safe file names and of ids that have not come before; others are
+    problems."""
     seen = set()
     for record in listed:
         record = record._replace(files=tuple(map(portable, record.files)))
@@ -147,7 +150,8 @@ def _distinct(listed, problems):
 
 
 def _with_captions(listed, problems):
-    kept = []
+    """The records that have captions, without their empty ones; what is left out is a problem."""
+    captioned = []
     for record in listed:
         good = [isinstance(caption, str) and bool(caption.strip()) for caption in record.captions]
         for number, fine in enumerate(good, start=1):
@@ -162,18 +166,22 @@ def _with_captions(listed, problems):
             ids = record.caption_ids and [record.caption_ids[index] for index in pick]
             boxes = record.caption_boxes and [record.caption_boxes[index] for index in pick]
             captions = [record.captions[index].strip() for index in pick]
-            kept.append(record._replace(captions=captions, caption_ids=ids, caption_boxes=boxes))
-    return kept
+            captioned.append(
+                record._replace(captions=captions, caption_ids=ids, caption_boxes=boxes)
+            )
+    return captioned
 
 
 def _with_pictures(listed, folder, problems, missing):
+    """`(records, paths)` of the photos that exist and can be decoded. Raises InputError for missing
+    ones if `missing` is "error", else they are problems."""
     there, paths, gone = [], [], []
     for record in listed:
         # `Path.is_file` raises where a name is too long.
-        found = next((folder / name for name in record.files if isfile(folder / name)), None)
-        if found is not None:
+        picture = next((folder / name for name in record.files if isfile(folder / name)), None)
+        if picture is not None:
             there.append(record)
-            paths.append(found)
+            paths.append(picture)
         else:
             gone.append(record)
     if gone and missing == "error":
@@ -184,11 +192,11 @@ def _with_pictures(listed, folder, problems, missing):
         )
     for record in gone:
         problems.missing("missing photos", folder / record.files[0])
-    kept, good = [], []
+    existing, good = [], []
     for record, path, why in zip(there, paths, check_images(paths), strict=True):
         if why is None:
-            kept.append(record)
+            existing.append(record)
             good.append(str(path))
         else:
             problems.bad("bad images", path, why)
-    return kept, good
+    return existing, good

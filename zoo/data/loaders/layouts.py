@@ -69,6 +69,8 @@ def split_of(name, where, problems):
 
 
 def _table(table, columns, problems, separator):
+    """Yields the rows of a CSV or TSV table; broken ones are problems."""
+
     def bad(where, why):
         kind = "rows with too many fields" if " fields, found " in why else "broken rows"
         problems.bad(kind, where, why)
@@ -82,6 +84,8 @@ def _table(table, columns, problems, separator):
 
 
 def _json_lines(table, columns, problems):
+    """Yields the rows of a JSONL file; broken lines are problems."""
+
     def bad(where, why):
         problems.bad("bad lines", where, why)
 
@@ -110,6 +114,8 @@ def _named(name, there):
 
 
 def _row(where, column, values, has_split, problems):
+    """Yields a row if it names an image and, with `has_split`, a known split; else it is a
+    problem."""
     image, captions, *split = values
     if not isinstance(image, str) or not image.strip():
         problems.bad("rows without image", where, f"expected a path as {column!r}")
@@ -125,9 +131,9 @@ def _listed(text):
     """The captions of a cell: several are a list as Python or JSON writes it."""
     if isinstance(text, str) and text.strip().startswith("[") and text.strip().endswith("]"):
         with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            found = ast.literal_eval(text.strip())
-            if found and all(isinstance(one, str) for one in found):
-                return list(found)
+            values = ast.literal_eval(text.strip())
+            if values and all(isinstance(value, str) for value in values):
+                return list(values)
     return [text]
 
 
@@ -184,7 +190,7 @@ def recognised(path, images=None, columns=("image", "caption"), separator=None):
     source = _source(path) if path.is_dir() else path
     what, rows = _reader(source, path, columns, separator)
     folder = images or _photo_folder(source, path, rows)
-    return Layout(what, source, folder, lambda told: rows(told, folder))
+    return Layout(what, source, folder, lambda problems: rows(problems, folder))
 
 
 def _source(folder):
@@ -196,14 +202,14 @@ def _source(folder):
         return folder
     for known in ("captions.txt", _JSON):
         for place in (folder, *_folders(folder, 1)):
-            found = sorted(
+            sources = sorted(
                 file
                 for file in place.iterdir()
                 if (known == file.name if isinstance(known, str) else known.fullmatch(file.name))
                 and file.is_file()
             )
-            if found:
-                return found[0]
+            if sources:
+                return sources[0]
     return folder
 
 
@@ -212,35 +218,42 @@ def _reader(source: Path, root: Path, columns: tuple[str, str], separator: Any):
     name, wanted = source.name, (*columns, "split")
     if source.is_dir():
         if tables := _metadata_of_splits(source):
-            return "imagefolder", lambda told, _: _of_splits(tables, source, columns, told)
+            return "imagefolder", lambda problems, _: _of_splits(tables, source, columns, problems)
         if not any(path.with_suffix(".txt").is_file() for path in pictures_in(source)[0]):
             raise InputError(f"{source}: expected {LAYOUTS}; found none")
-        return "a text file beside each picture", lambda told, _: read_rows(source, wanted, told)
+        return "a text file beside each picture", lambda problems, _: read_rows(
+            source, wanted, problems
+        )
     if ".json" in source.suffixes:
         content = read_json(source)
         if is_karpathy(content):
-            records = lambda told: karpathy_records(source, content, None, told, "filename")  # noqa: E731
-            return "Karpathy's JSON", lambda told, folder: _rows_of(records(told), folder, told)
-        records = lambda told: _coco(root, source, content, told)  # noqa: E731
-        return "COCO's captions", lambda told, folder: _rows_of(records(told), folder, told)
+            records = lambda problems: karpathy_records(source, content, None, problems, "filename")  # noqa: E731
+            return "Karpathy's JSON", lambda problems, folder: _rows_of(
+                records(problems), folder, problems
+            )
+        records = lambda problems: _coco(root, source, content, problems)  # noqa: E731
+        return "COCO's captions", lambda problems, folder: _rows_of(
+            records(problems), folder, problems
+        )
     kind = {"captions.txt": "Kaggle's Flickr8k"}.get(name, "a table")
     kind = "imagefolder" if name in _METADATA else kind
     if source.suffix == ".txt":
         separator = separator or SEPARATORS[".csv"]
-    return kind, lambda told, _: read_rows(source, wanted, told, separator)
+    return kind, lambda problems, _: read_rows(source, wanted, problems, separator)
 
 
 def _metadata_of_splits(folder):
     """`imagefolder`'s tables of splits: `{folder of the split: its table}`."""
-    found = {}
+    tables = {}
     for split in _SPLIT_FOLDERS:
         for name in _METADATA:
             if (folder / split / name).is_file():
-                found.setdefault(split, folder / split / name)
-    return found
+                tables.setdefault(split, folder / split / name)
+    return tables
 
 
 def _of_splits(tables, root, columns, problems):
+    """Yields the rows of an imagefolder's tables, one table per split."""
     for split, table in tables.items():
         for row in read_rows(table, (*columns, "split"), problems):
             image = f"{split}/{row.image}"
@@ -254,14 +267,15 @@ def _coco(root, source, content, problems):
         files = sorted(file for file in source.parent.iterdir() if _JSON.fullmatch(file.name))
     contents = [(file, content if file == source else read_json(file)) for file in files]
     several = len(contents) > 1
-    for file, one in contents:
+    for file, file_content in contents:
         split = re.search(r"train|val|test", file.name)
-        for record in coco_records([(file, one)], problems):
+        for record in coco_records([(file, file_content)], problems):
             if record.captions:
                 yield record._replace(split=split[0] if split and several else None)
 
 
 def _rows_of(records, folder, problems):
+    """Yields records as rows, with the first of their file names that exists."""
     for record in records:
         there = (name for name in record.files if os.path.isfile(folder / name))
         known = record.split and split_of(record.split, record.where, problems)
@@ -285,11 +299,13 @@ def _photo_folder(source, root, rows):
 
 
 def _folders(folder, depth):
-    """Folders below, those of a depth before deeper ones."""
+    """The subfolders down to a depth, in breadth-first order."""
     if not depth:
         return
     with os.scandir(folder) as entries:
-        inner = sorted(one.name for one in entries if one.is_dir() and not is_hidden(one.name))
+        inner = sorted(
+            entry.name for entry in entries if entry.is_dir() and not is_hidden(entry.name)
+        )
     yield from (folder / name for name in inner)
     for name in inner:
         yield from _folders(folder / name, depth - 1)

@@ -35,7 +35,7 @@ class Captioned(NamedTuple):
 def captioned_folder(
     path: str | os.PathLike, images: str | os.PathLike | None = None, skip_bad: bool = False
 ) -> Captioned:
-    """The photos and captions of a folder, in whichever of the usual layouts it is.
+    """The photos and captions of a folder in one of the usual layouts, which it recognises.
 
     ```python
     found = zoo.data.captioned_folder("flickr8k/")
@@ -76,25 +76,26 @@ def line_of(path, layout, photos, captions):
 
 
 def _below(path, root):
+    """A path relative to `root` if it lies below it, else as it is."""
     return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def read_layout(layout, problems, caption_column="caption"):
     """`(listed, splits)`; a split is None where nothing says so."""
     folder = layout.images
-    found, splits, known = {}, {}, defaultdict(set)
+    records, splits, known = {}, {}, defaultdict(set)
     for row in layout.rows(problems):
         empty = [not isinstance(text, str) or not text.strip() for text in row.captions]
         if any(empty) or not row.captions:
             problems.bad("empty captions", row.where, f"expected text as {caption_column!r}")
-        told = _relative(Path(row.image).as_posix(), folder)
-        name = comparable(told)  # one image, however its name is written
-        if name not in found:
-            files = (name_on_disk(folder, told),)
-            found[name] = Record(files, told, [], None, row.where)
-        record = found[name]
+        relative = _relative(Path(row.image).as_posix(), folder)
+        name = comparable(relative)  # one image, however its name is written
+        if name not in records:
+            files = (name_on_disk(folder, relative),)
+            records[name] = Record(files, relative, [], None, row.where)
+        record = records[name]
         if splits.setdefault(name, row.split) != row.split:
-            why = f"{told} is of the split {splits[name]!r} already"
+            why = f"{relative} is of the split {splits[name]!r} already"
             problems.bad("images of two splits", row.where, why)
             continue
         for text, bad in zip(row.captions, empty, strict=True):
@@ -105,8 +106,8 @@ def read_layout(layout, problems, caption_column="caption"):
                 continue
             known[name].add(text.strip())
             record.captions.append(text)
-    kept = [name for name, record in found.items() if record.captions]
-    return [found[name] for name in kept], [splits[name] for name in kept]
+    names = [name for name, record in records.items() if record.captions]
+    return [records[name] for name in names], [splits[name] for name in names]
 
 
 def load_split(
@@ -154,11 +155,11 @@ def load_split(
         print(line_of(root, layout, len(listed), count))
     if skip_bad:  # before the division, so that it is of the photos that are there
         there = [os.path.isfile(folder / record.files[0]) for record in listed]
-        for record, found in zip(listed, there, strict=True):
-            if not found:
+        for record, exists in zip(listed, there, strict=True):
+            if not exists:
                 problems.missing("missing photos", folder / record.files[0])
-        listed = [record for record, found in zip(listed, there, strict=True) if found]
-        splits = [split for split, found in zip(splits, there, strict=True) if found]
+        listed = [record for record, exists in zip(listed, there, strict=True) if exists]
+        splits = [split for split, exists in zip(splits, there, strict=True) if exists]
     divided = _divide(splits, held_out_share, seed)
     empty = [name for name, images in divided.items() if not len(images)]
     if empty:
@@ -167,12 +168,14 @@ def load_split(
             f"found {len(listed)} with captions, and none for {', '.join(empty)}"
             f"{problems.summary()}"
         )
-    own = Problems(skip_bad)
+    split_problems = Problems(skip_bad)
     if split == "train":  # what is wrong with rows is said once
-        own.skipped = problems.skipped
+        split_problems.skipped = problems.skipped
     name = f"{source.name} {split}"
     missing = "skip" if skip_bad else "error"
-    return gather(name, [listed[i] for i in divided[split]], folder, 224, own, missing).records
+    return gather(
+        name, [listed[i] for i in divided[split]], folder, 224, split_problems, missing
+    ).records
 
 
 def _relative(path, folder):

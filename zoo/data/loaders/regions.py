@@ -44,18 +44,18 @@ def load(
     num_images, every = _layout(path, len(array), captions_path, len(lines))
     ids = _ids(root / f"{split}_ids.txt", num_images, len(array), len(lines), problems)
     caption_ids = _caption_ids(root / f"{split}_caption_ids.txt", captions_path, len(lines))
-    kept = [bool(text.strip()) for text in lines]
-    for line in np.flatnonzero(~np.array(kept)):
+    has_text = [bool(text.strip()) for text in lines]
+    for line in np.flatnonzero(~np.array(has_text)):
         problems.bad("empty captions", f"{captions_path}:{line + 1}", "an empty caption")
     owner = np.arange(len(lines)) // CAPTIONS_PER_IMAGE
-    images = [image for image in np.unique(owner[kept]) if ids[image] is not None]
-    for image in sorted(set(range(num_images)) - set(owner[kept])):
+    images = [image for image in np.unique(owner[has_text]) if ids[image] is not None]
+    for image in sorted(set(range(num_images)) - set(owner[has_text])):
         where = f"{captions_path}:{CAPTIONS_PER_IMAGE * image + 1}"
         problems.bad("images without captions", where, f"image {image} has none that is not empty")
     if not images:
         raise InputError(f"{captions_path}: no image with captions is left to use")
     position = {image: index for index, image in enumerate(images)}
-    chosen = [line for line in np.flatnonzero(kept) if owner[line] in position]
+    chosen = [line for line in np.flatnonzero(has_text) if owner[line] in position]
     records = Records(
         name=f"{root.name} {split}",
         image_paths=[f"{path}#{image * every}" for image in images],
@@ -74,8 +74,8 @@ def load(
 
 
 def features(records: Records) -> Features:
-    """The `sources.Features` of records of `load`, or of a selection of them (else an InputError),
-    read as batches need them."""
+    """The `sources.Features` of the records of `load`, or of a selection of them; rows are read
+    when a batch needs them. Raises InputError for other records."""
     places = [str(path).rpartition("#") for path in records.image_paths]
     files = {place[0] for place in places}
     if len(files) != 1 or not all(place[2].isdigit() for place in places):
@@ -146,6 +146,7 @@ def _caption_ids(path, captions_path, expected):
 
 
 def _pairs(records):
+    """A dataset of one caption with its image's regions, in the order of the captions."""
     columns = {
         "captions": list(records.captions),
         "image_labels": records.caption_labels,

@@ -69,12 +69,15 @@ def load(
     position[rows] = np.arange(len(rows))
     caption_rows = np.flatnonzero((owner >= 0) & (position[owner] >= 0))
     shown = paths and _column(paths, root, sizes["images"], "images", images)
-    said = texts and _column(texts, root, sizes["captions"], "captions", captions)
+    captions_text = texts and _column(texts, root, sizes["captions"], "captions", captions)
     present, image_labels = np.unique(labelled[rows], return_inverse=True)
     records = Records(
         name=f"{located(images)[0].stem} {split}",
         image_paths=[str(shown[row]) if shown is not None else f"image {row}" for row in rows],
-        captions=[str(said[row]) if said is not None else f"caption {row}" for row in caption_rows],
+        captions=[
+            str(captions_text[row]) if captions_text is not None else f"caption {row}"
+            for row in caption_rows
+        ],
         caption_image=position[owner[caption_rows]],
         image_labels=image_labels,
         image_ids=rows,
@@ -94,6 +97,8 @@ def _source(array, rows):
 
 
 def _pairs(pairs, root, images, captions, sizes):
+    """int64 (pairs, 2): rows of images and captions; row i with row i if no file says otherwise.
+    Raises InputError for rows that do not exist."""
     if pairs is None:
         if sizes["images"] != sizes["captions"]:
             raise InputError(
@@ -101,21 +106,21 @@ def _pairs(pairs, root, images, captions, sizes):
                 f"{sizes['captions']:,}; --pairs says which belong together"
             )
         return np.repeat(np.arange(sizes["images"])[:, None], 2, axis=1)
-    found = np.asarray(read_column(pairs, root))
-    if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu" or not len(found):
+    rows = np.asarray(read_column(pairs, root))
+    if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu" or not len(rows):
         raise InputError(
             f"{pairs}: expected whole numbers (pairs, 2), rows of images and of captions; found "
-            f"{found.dtype} {found.shape}"
+            f"{rows.dtype} {rows.shape}"
         )
-    found = found.astype(np.int64)
-    outside = ((found < 0) | (found >= list(sizes.values()))).any(axis=1)
+    rows = rows.astype(np.int64)
+    outside = ((rows < 0) | (rows >= list(sizes.values()))).any(axis=1)
     if outside.any():
         row = int(np.argmax(outside))
         raise InputError(
-            f"{pairs}: row {row} is {tuple(found[row].tolist())}; expected rows below "
+            f"{pairs}: row {row} is {tuple(rows[row].tolist())}; expected rows below "
             f"{sizes['images']:,} and {sizes['captions']:,}"
         )
-    return found
+    return rows
 
 
 def _owners(pairs, sizes):
@@ -139,16 +144,18 @@ def _owners(pairs, sizes):
 
 
 def _column(spec, root, rows, what, other):
-    found = read_column(spec, root)
-    if len(found) != rows:
+    """A column of `rows` values. Raises InputError if it has another length."""
+    values = read_column(spec, root)
+    if len(values) != rows:
         raise InputError(
             f"{spec}: expected {rows:,} rows, one for each of the {what} of {other}, found "
-            f"{len(found):,}"
+            f"{len(values):,}"
         )
-    return found
+    return values
 
 
 def _check_labels(spec, pairs, labelled, names):
+    """Raises InputError if a caption belongs to images of two classes."""
     first = np.full(int(pairs[:, 1].max()) + 1, -1)
     first[pairs[::-1, 1]] = labelled[pairs[::-1, 0]]
     wrong = first[pairs[:, 1]] != labelled[pairs[:, 0]]
@@ -161,6 +168,8 @@ def _check_labels(spec, pairs, labelled, names):
 
 
 def _given_split(spec, root, rows, images):
+    """The split of each image as a position in `SPLITS`, int (images,). Raises InputError for
+    unknown splits, and without validation or test."""
     values = [str(value) for value in _column(spec, root, rows, "images", images)]
     unknown = sorted(set(values) - set(SPLITS))
     if unknown:
@@ -172,6 +181,7 @@ def _given_split(spec, root, rows, images):
 
 
 def _check_together(spec, pairs, chosen):
+    """Raises InputError if a caption belongs to images of two splits."""
     low = np.full(int(pairs[:, 1].max()) + 1, len(SPLITS))
     np.minimum.at(low, pairs[:, 1], chosen[pairs[:, 0]])
     apart = low[pairs[:, 1]] != chosen[pairs[:, 0]]
@@ -184,6 +194,8 @@ def _check_together(spec, pairs, chosen):
 
 
 def _random_split(groups, owner, seed, images):
+    """The split of each image as a position in `SPLITS`, int (images,); the images of one group
+    share it. A tenth of the groups is for validation and a tenth for the test."""
     count = int(groups.max()) + 1
     if count < 3:
         raise InputError(

@@ -42,6 +42,7 @@ def load(
 
 
 def _records(path, content, problems):
+    """Yields a record per image with its good regions; bad entries are problems."""
     seen = set()
     for number, entry in enumerate(content):
         where = f"{path}: [{number}]"

@@ -21,8 +21,11 @@ _SHARES = (("delete", 0.4), ("random", 0.1), ("mask", 0.5))
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Which part of a picture a training step sees, by one of two ranges of shares, (smallest,
-    largest), as VSE++'s data.py, PCME's _transforms.py and PCME++'s datasets.py; no paper says."""
+    """Random crop. The area, or the side, is drawn from (smallest, largest).
+
+    The papers print no values. Ours are those of the released codes: VSE++'s data.py, PCME's
+    _transforms.py and PCME++'s datasets.py.
+    """
 
     # Of the area, as torchvision's `RandomResizedCrop`: width / height is between 3/4 and 4/3; of
     # ten draws the first that fits is taken, else the middle. VSE++ and PCME take (0.08, 1.0).
@@ -54,6 +57,8 @@ class RandomCrop:
         return tuple(tf.cast(value, tf.int32) for value in (top, left, tall, wide))
 
     def _by_area(self, height, width, numbers):
+        """`(height, width, placed)` of a part: the first of ten draws that fits into the picture;
+        else `placed` is False, and the part is the largest in the middle."""
         low, high = self.area
         shares = (low + (high - low) * numbers[:_ATTEMPTS]) * height * width
         bound = math.log(4 / 3)
@@ -72,6 +77,7 @@ class RandomCrop:
         )
 
     def _by_sides(self, height, width, numbers):
+        """`(height, width, placed)` of a part whose sides are one random share of the picture's."""
         low, high = self.sides
         share = low + (high - low) * numbers[0]
         return tf.floor(height * share), tf.floor(width * share), tf.constant(True)
@@ -97,6 +103,8 @@ class Views:
         return batches
 
     def _view(self, view, batch_size):
+        """A dataset of one view of all pictures: view 1 is mirrored, later ones are random parts,
+        the odd ones mirrored."""
         if view == 1:
             return self._pictures.in_order(batch_size).map(lambda batch: tf.reverse(batch, [2]))
         draws = self.crop.draws(
@@ -166,11 +174,11 @@ class SizeAugmentation(Augmentation):
     """
 
     def on_captions(self, ids, seed, words=None, shard=(0, 1)):
-        left = 1.0
+        remaining = 1.0
         for purpose, (mode, share) in enumerate(_SHARES):
             # Rates of what the ways before have left over, each with draws of its own.
             lost = self.word_dropping * share
             key = tf.random.fold_in(seed, purpose, alg="philox")
-            ids = drop_words(ids, lost / left, key, mode, words, shard)
-            left -= lost
+            ids = drop_words(ids, lost / remaining, key, mode, words, shard)
+            remaining -= lost
         return ids

@@ -227,7 +227,7 @@ def training(
     end = _FOREVER if num_steps is None else start_step + num_steps
     steps = tf.data.Dataset.range(start_step, end)
 
-    def own(step):
+    def build_batch(step):
         pictures, texts = draw(step)
         own_pictures = tf.ensure_shape(
             pictures[index * num_images : (index + 1) * num_images], (num_images,)
@@ -255,7 +255,7 @@ def training(
             **more,
         }
 
-    chosen = steps.map(own, num_parallel_calls=tf.data.AUTOTUNE)
+    chosen = steps.map(build_batch, num_parallel_calls=tf.data.AUTOTUNE)
     wanted = chosen.map(lambda chosen_images, *_: chosen_images)
     if augmentation.crop is None:
         pictures = source.take(wanted)

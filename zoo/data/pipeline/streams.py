@@ -67,6 +67,7 @@ class Stream:
 
     @property
     def _rows(self):
+        """What an epoch counts: images for `images_with_captions`, else captions."""
         records, by_image = self.split.records, self.make is images_with_captions
         return records.num_images if by_image else records.num_captions
 
@@ -108,11 +109,15 @@ def mix_batches(
 
     def mix(step, batch):
         key = step_seed(seed, step)
-        images, kept = mix_images(batch["images"], share, alpha, key, mixup, whole_batches)
-        own = tf.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
-        mixed = {**batch, "images": images, "matches": mix_matches(tf.cast(own, tf.float32), kept)}
+        images, share_of_own = mix_images(batch["images"], share, alpha, key, mixup, whole_batches)
+        matches = tf.equal(batch["image_labels"][:, None], batch["caption_labels"][None, :])
+        mixed = {
+            **batch,
+            "images": images,
+            "matches": mix_matches(tf.cast(matches, tf.float32), share_of_own),
+        }
         if "semantic" in batch:
-            mixed["semantic"] = mix_matches(batch["semantic"], kept)
+            mixed["semantic"] = mix_matches(batch["semantic"], share_of_own)
         return mixed
 
     steps = tf.data.Dataset.range(start_step, tf.int64.max)
@@ -130,27 +135,28 @@ def mix_images(images, share, alpha, seed, mixup=0.5, whole_batches=False):
     else:
         # Exactly `share` of the batch, so that no step is without mixed images, or with them only.
         chosen = tf.argsort(tf.argsort(choice)) < round(share * rows)
-    kept = _beta(seed, rows, alpha)
+    lam = _beta(seed, rows, alpha)
     by_mixup = uniform(seed, _KIND, 1, 1)[0, 0] < mixup
     partner = tf.reverse(images, [0])
     # Mixup takes 1 − λ of every pixel, CutMix all of the pixels in a box of that area.
-    box = _box(1.0 - kept, uniform(seed, _PLACE, rows, 2), height, width)
-    taken = tf.where(by_mixup, (1.0 - kept)[:, None, None], box)
+    box = _box(1.0 - lam, uniform(seed, _PLACE, rows, 2), height, width)
+    taken = tf.where(by_mixup, (1.0 - lam)[:, None, None], box)
     taken = tf.where(chosen[:, None, None], taken, 0.0)
-    kept = 1.0 - tf.reduce_mean(taken, axis=(1, 2))
+    lam = 1.0 - tf.reduce_mean(taken, axis=(1, 2))
     mixed = images + taken[..., None] * (partner - images)
     # Without rounding errors where nothing is mixed.
-    kept = tf.where(chosen, kept, 1.0)
-    return mixed, kept
+    lam = tf.where(chosen, lam, 1.0)
+    return mixed, lam
 
 
-def mix_matches(matches, kept):
+def mix_matches(matches, lam):
     """The labels `(N, M)` of mixed images: λ · own row + (1 − λ) · row of the reversed batch."""
-    kept = kept[:, None]
-    return kept * matches + (1.0 - kept) * tf.reverse(matches, [0])
+    lam = lam[:, None]
+    return lam * matches + (1.0 - lam) * tf.reverse(matches, [0])
 
 
 def _beta(seed, rows, alpha):
+    """λ ~ Beta(α, α), float32 (rows,), from two gamma draws each."""
     key = tf.random.fold_in(seed, _SHARE, alg="philox")
     parts = tf.random.stateless_gamma((2, rows), key, alpha=alpha)
     return parts[0] / (parts[0] + parts[1])

@@ -73,8 +73,8 @@ def pooled_vectors(backbone: keras.Model, ids: np.ndarray) -> np.ndarray:
         starts = range(0, len(ids), _BATCH)
         return np.concatenate([forward(ids[start : start + _BATCH]) for start in starts])
     vectors = np.empty((len(ids), backbone.output["pooled"].shape[-1]), np.float32)
-    for rows, found in _by_length(backbone, ids):
-        vectors[rows] = found
+    for rows, rows_vectors in _by_length(backbone, ids):
+        vectors[rows] = rows_vectors
     return vectors
 
 
@@ -112,11 +112,13 @@ def _pictures(records: Records) -> str:
 
 
 def _stamp(path):
+    """The size and time of a picture's file, by which a stored feature is known to be of it; empty
+    if there is no file."""
     file, mark, row = path.rpartition("#")
     if mark and row.isdigit() and not os.path.exists(path):
         path = file
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return ""
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns}"

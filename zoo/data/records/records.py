@@ -63,14 +63,14 @@ def write_skipped(run: str | os.PathLike, *records: Any) -> dict[str, dict[str, 
     A line is `{"data": …, "kind": …, "where": …, "why": …}`: the name of the split and a `Skipped`.
     What several splits of one table share is listed and counted once, with the first of them.
     """
-    listed, rows, counts = set(), [], {one.name: Counter() for one in records}
-    for one in records:
-        for item in one.skipped:
+    listed, rows, counts = set(), [], {split.name: Counter() for split in records}
+    for split in records:
+        for item in split.skipped:
             if item in listed:
                 continue
             listed.add(item)
-            counts[one.name][item.kind] += 1
-            rows.append(json.dumps({"data": one.name, **item._asdict()}, ensure_ascii=False))
+            counts[split.name][item.kind] += 1
+            rows.append(json.dumps({"data": split.name, **item._asdict()}, ensure_ascii=False))
     write_text(Path(run) / FILE_NAME, "".join(f"{row}\n" for row in rows))
     return {name: dict(kinds) for name, kinds in counts.items()}
 
@@ -265,6 +265,7 @@ def with_shuffled_captions(records, share, seed=0):
 
 
 def _column(values):
+    """An array of one value per item: int64 if all are integers, else of objects."""
     column = np.empty(len(values), object)
     column[:] = list(values)
     kinds = {type(value) for value in column}

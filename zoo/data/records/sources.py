@@ -67,11 +67,13 @@ class Pictures:
 
     @tf.autograph.experimental.do_not_convert  # see `training_steps.training`
     def _load(self, index):
+        """The picture at an index, float32 (size, size, 3) in 0 … 255."""
         mode, fraction = self.resizing
         contents = tf.io.read_file(self._paths[index])
         return images.prepare(contents, self.shape[0], mode, fraction)
 
     def _decode_all(self):
+        """All pictures on the CPU, uint8 (pictures, size, size, 3)."""
         decoded = np.empty((self.count, *self.shape), np.uint8)
         pictures = tf.data.Dataset.range(self.count).map(
             self._load, num_parallel_calls=tf.data.AUTOTUNE
@@ -169,8 +171,8 @@ def pictures(
 
 def _of_file(array, rows):
     """Rows of a memory map, in the graph."""
-    found = tf.numpy_function(lambda rows: array[rows], [rows], array.dtype, stateful=False)
-    return tf.ensure_shape(found, (*rows.shape, *array.shape[1:]))
+    rows_of_file = tf.numpy_function(lambda rows: array[rows], [rows], array.dtype, stateful=False)
+    return tf.ensure_shape(rows_of_file, (*rows.shape, *array.shape[1:]))
 
 
 def _gather(array, indices):

@@ -85,9 +85,9 @@ class BertTokenizer(SubwordTokenizer):
             return super().call(text)
         room, (start, end) = self.max_words - 2, self.ends
         rows = np.full((len(text), self.max_words), self.padding, np.int32)
-        for row, one in zip(rows, text.numpy(), strict=True):
-            found = [start, *self._ids(one.decode("utf-8", "replace"))[:room], end]
-            row[: len(found)] = found
+        for row, string in zip(rows, text.numpy(), strict=True):
+            ids = [start, *self._ids(string.decode("utf-8", "replace"))[:room], end]
+            row[: len(ids)] = ids
         return tf.constant(rows)
 
     def tokens(self, text: Tensor) -> Tensor:
@@ -135,6 +135,8 @@ def _vocabulary_file(folder):
 
 
 def _pieces_of_json(path):
+    """The word pieces of a `tokenizer.json` in the order of their ids. Raises InputError unless it
+    is a lower-casing WordPiece."""
     stored = read_object(path)
     model, normalizer = stored.get("model"), stored.get("normalizer")
     ids = model.get("vocab") if isinstance(model, dict) else None
@@ -144,8 +146,8 @@ def _pieces_of_json(path):
         raise InputError(
             f"{path}: expected a `normalizer` with `lowercase` true; received {normalizer!r}"
         )
-    whole = all(type(number) is int for number in ids.values())
-    if not whole or sorted(ids.values()) != list(range(len(ids))):
+    are_integers = all(type(number) is int for number in ids.values())
+    if not are_integers or sorted(ids.values()) != list(range(len(ids))):
         raise InputError(f"{path}: expected the ids 0 to {len(ids) - 1} in `vocab`, each once")
     return sorted(ids, key=ids.get)
 
@@ -166,10 +168,12 @@ class _WordPieceIds:
         return [number for word in _words(text) for number in self._of_word(word)]
 
     def _pieces(self, word):
+        """The ids of a word's pieces, the longest first from the left; the unknown token's alone if
+        some part has no piece."""
         word = _folded(word)
         if len(word.encode("utf-8")) > _MOST:
             return self._unknown
-        found, start, prefix = [], 0, ""
+        pieces, start, prefix = [], 0, ""
         while start < len(word):
             for end in range(min(len(word), start + self._longest), start, -1):
                 number = self._ids.get(prefix + word[start:end])
@@ -177,9 +181,9 @@ class _WordPieceIds:
                     break
             else:
                 return self._unknown
-            found.append(number)
+            pieces.append(number)
             start, prefix = end, "##"
-        return found
+        return pieces
 
 
 def _words(text):
@@ -201,6 +205,8 @@ def _words(text):
 
 @functools.cache
 def _kind(letter):
+    """What BERT does with a letter: "accent" is dropped, "space" separates words, "mark" is a word
+    of its own, "letter" is part of one."""
     category = unicodedata.category(letter)
     if category == "Mn":
         return "accent"

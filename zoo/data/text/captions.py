@@ -143,7 +143,7 @@ def read_glove(
     another number of values, or one that is no number, or no word of the vocabulary is there.
     """
     words = {word: row for row, word in enumerate(tokenizer.get_vocabulary()) if row >= 2}
-    found, dim = {}, None
+    vectors, dim = {}, None
     for line, text in enumerate(read_lines(path), start=1):
         if line == 1 and len(text.split()) == 2:
             continue
@@ -153,22 +153,22 @@ def read_glove(
             raise InputError(
                 f"{path}:{line}: expected a word and {dim} numbers, found {text[:60]!r}"
             )
-        if word not in words or word in found:
+        if word not in words or word in vectors:
             continue
         try:
-            found[word] = np.array(values, np.float32)
+            vectors[word] = np.array(values, np.float32)
         except ValueError:
             raise InputError(f"{path}:{line}: expected {dim} numbers after {word!r}") from None
-    if not found:
+    if not vectors:
         raise InputError(f"{path}: none of the {len(words):,} words of the vocabulary is there")
-    known = np.stack(list(found.values()))
+    known = np.stack(list(vectors.values()))
     matrix = np.random.default_rng(seed).normal(
         known.mean(), known.std(), (tokenizer.vocabulary_size(), dim)
     )
-    for word, vector in found.items():
+    for word, vector in vectors.items():
         matrix[words[word]] = vector
     matrix[PADDING_ID] = 0.0
-    return matrix.astype(np.float32), len(found) / len(words)
+    return matrix.astype(np.float32), len(vectors) / len(words)
 
 
 def drop_words(ids, rate, seed, mode="mask", words=None, shard=(0, 1)):
@@ -203,6 +203,7 @@ def delete_words(ids, share, seed, words=None, shard=(0, 1)):
 
 
 def _is_word(ids, words):
+    """bool, as `ids`: neither padding nor a special token."""
     is_word = ids != PADDING_ID
     for special in words.special:
         is_word = is_word & (ids != special)
@@ -210,6 +211,7 @@ def _is_word(ids, words):
 
 
 def _without(ids, lost):
-    kept = (ids != PADDING_ID) & ~lost
-    order = tf.argsort(tf.cast(~kept, tf.int32), axis=1, stable=True)
-    return tf.gather(tf.where(kept, ids, PADDING_ID), order, axis=1, batch_dims=1)
+    """int32 (batch, words): `ids` without those that are `lost`; the rest moves to the front."""
+    keep = (ids != PADDING_ID) & ~lost
+    order = tf.argsort(tf.cast(~keep, tf.int32), axis=1, stable=True)
+    return tf.gather(tf.where(keep, ids, PADDING_ID), order, axis=1, batch_dims=1)

@@ -35,12 +35,13 @@ def tokenizer_of(tokenizer):
         padding = getattr(tokenizer, "padding", 0)
         made.enable_padding(length=tokenizer.max_words, pad_id=padding, pad_token="")
         made.enable_truncation(tokenizer.max_words)
-    found = np.array([one.ids for one in made.encode_batch(list(_SAMPLES))])
-    same = np.array_equal(found, np.asarray(tokenizer(tf.constant(_SAMPLES))))
+    ids = np.array([encoding.ids for encoding in made.encode_batch(list(_SAMPLES))])
+    same = np.array_equal(ids, np.asarray(tokenizer(tf.constant(_SAMPLES))))
     return made if same else None
 
 
 def _of_words(tokenizer):
+    """The same words as a `tokenizers.Tokenizer`, which needs no TensorFlow."""
     import tokenizers  # here: most models need none
 
     words = {str(word): row for row, word in enumerate(tokenizer.get_vocabulary())}
@@ -58,6 +59,7 @@ def _of_words(tokenizer):
 
 
 def _of_pieces(tokenizer):
+    """BERT's word pieces as a `tokenizers.Tokenizer`, which needs no TensorFlow."""
     import tokenizers  # here: most models need none
 
     pieces = {piece: row for row, piece in enumerate(tokenizer.vocabulary)}
@@ -92,13 +94,14 @@ def _of_hub(tokenizer):
 
 
 def _of_byte_pairs(tokenizer):
+    """Byte pairs as a `tokenizers.Tokenizer`, which needs no TensorFlow."""
     import tokenizers  # here: most models need none
 
     made, ends = byte_pairs_of(tokenizer.tokenizer), tokenizer.ends
     normalizers = tokenizers.normalizers
     last = normalizers.Replace(tokenizers.Regex(_LAST_SIGMA), "ς")
     made.normalizer = normalizers.Sequence([normalizers.NFC(), last, made.normalizer])
-    start, end = (made.id_to_token(one) for one in ends)
+    start, end = (made.id_to_token(token) for token in ends)
     made.post_processor = tokenizers.processors.TemplateProcessing(
         single=f"{start} $0 {end}", special_tokens=list(zip((start, end), ends, strict=True))
     )

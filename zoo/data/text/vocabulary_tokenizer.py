@@ -96,19 +96,19 @@ def read_vocabulary_tokenizer(path: str | os.PathLike, max_words: int = 64) -> V
     path = pathlib.Path(os.fspath(path)).expanduser()
     try:
         with path.open("rb") as stored:
-            found = json.load(stored) if path.suffix == ".json" else _Plain(stored).load()
+            content = json.load(stored) if path.suffix == ".json" else _Plain(stored).load()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except Exception as error:  # of json and pickle
         raise InputError(f"{path}: cannot be read as a vocabulary: {error}") from error
-    ids = found.get("word2idx", found) if isinstance(found, dict) else None
+    ids = content.get("word2idx", content) if isinstance(content, dict) else None
     return of_word_ids(ids, path, max_words)
 
 
 def of_word_ids(ids: Any, path: pathlib.Path, max_words: int) -> VocabularyTokenizer:
     """A `VocabularyTokenizer` from a dict of words to ids, which is from `path`."""
     kinds = ids.items() if isinstance(ids, dict) else [(None, None)]
-    are_ids = all(isinstance(word, str) and isinstance(one, int) for word, one in kinds)
+    are_ids = all(isinstance(word, str) and isinstance(number, int) for word, number in kinds)
     words = sorted(ids, key=ids.get) if are_ids else []
     if tuple(words[: len(SPECIAL)]) != SPECIAL or sorted(ids.values()) != list(range(len(ids))):
         raise InputError(

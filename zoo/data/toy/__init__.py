@@ -25,12 +25,14 @@ def write_whole(root, manifest, what, wanted, write):
 
 
 def _holds(root, manifest, what, wanted):
+    """Whether the folder holds what is wanted; False if it is empty. Raises InputError if it holds
+    something else."""
     if not root.exists() or (root.is_dir() and not any(root.iterdir())):
         return False
-    found = None
+    content = None
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads((root / manifest).read_text())
-    if found != wanted:
-        held = "something else" if found is None else f"those of {found}"
+        content = json.loads((root / manifest).read_text())
+    if content != wanted:
+        held = "something else" if content is None else f"those of {content}"
         raise InputError(f"{root}: expected nothing or the {what} of {wanted}, found {held}")
     return True

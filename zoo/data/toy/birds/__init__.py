@@ -72,6 +72,8 @@ def draw_again(path, image_size=256):
 def _write(
     folder, version, seed, num_classes, images_per_class, image_size, part="all", more_classes=0
 ):
+    """Draws all species and writes the folder in CUB's layout. `part` "test" draws the unseen
+    classes alone, with the same pixels as "all"."""
     rng = np.random.default_rng([version, seed])
     species = attributes.sample_species(rng, num_classes)
     spoken = attributes.species_names(rng, species)
@@ -80,10 +82,10 @@ def _write(
     seen_classes_split = rng.integers(0, 2, count)
     test = attributes.held_out(rng, species, num_classes // 4)
     # From numbers of their own: those of the others are not to change.
-    own = np.random.default_rng([version, seed, 0, more_classes])
-    species = attributes.sample_species(own, more_classes, species)
-    spoken += attributes.species_names(own, species[num_classes:], spoken)
-    more = own.integers(0, 2, more_classes * images_per_class)
+    item_rng = np.random.default_rng([version, seed, 0, more_classes])
+    species = attributes.sample_species(item_rng, more_classes, species)
+    spoken += attributes.species_names(item_rng, species[num_classes:], spoken)
+    more = item_rng.integers(0, 2, more_classes * images_per_class)
     seen_classes_split = np.concatenate([seen_classes_split, more])
     count += len(more)
     names = [f"{number:03d}.{name}" for number, name in enumerate(spoken, start=1)]
@@ -98,11 +100,11 @@ def _write(
 
     def make(index):
         label, stem = index // images_per_class, stem_of(index)
-        own = np.random.default_rng([version, seed, index])
-        bird = attributes.individual(own, species[label])
-        picture, box, visible = draw(own, bird, image_size)
+        item_rng = np.random.default_rng([version, seed, index])
+        bird = attributes.individual(item_rng, species[label])
+        picture, box, visible = draw(item_rng, bird, image_size)
         captions, named = zip(
-            *(describe(own, bird, visible) for _ in range(CAPTIONS_PER_IMAGE)), strict=True
+            *(describe(item_rng, bird, visible) for _ in range(CAPTIONS_PER_IMAGE)), strict=True
         )
         picture.save(folder / "images" / f"{stem}.jpg", quality=92, subsampling=0)
         (folder / "text_c10" / f"{stem}.txt").write_text("".join(f"{c}\n" for c in captions))
@@ -141,10 +143,10 @@ def _write_splits(rng, folder, names, num_classes, test, stems, labels):
     # As in CUB (1,764 of 11,788), about an eighth of the images test the seen classes.
     seen = []
     for label in trainval + more:
-        own = [stems[index] for index, other in labels.items() if other == label]
-        if own:
-            chosen = rng.choice(len(own), max(1, len(own) // 8), replace=False)
-            seen += [f"{own[index]}.jpg" for index in sorted(chosen)]
+        class_stems = [stems[index] for index, other in labels.items() if other == label]
+        if class_stems:
+            chosen = rng.choice(len(class_stems), max(1, len(class_stems) // 8), replace=False)
+            seen += [f"{class_stems[index]}.jpg" for index in sorted(chosen)]
     _lines(folder / "seen_test_images.txt", seen)
 
 
@@ -159,6 +161,7 @@ def _lines(path, values):
 
 @functools.lru_cache(maxsize=4)
 def _set(manifest):
+    """`(manifest, species)` of a drawn folder; the species are drawn again from its seed."""
     wanted = json.loads(manifest.read_text(encoding="utf-8"))
     rng = np.random.default_rng([wanted["version"], wanted["seed"]])
     return wanted, attributes.sample_species(rng, wanted["num_classes"])

@@ -131,6 +131,7 @@ def held_out(rng, species, count):
 
 
 def _sample(rng):
+    """A random bird, the value of each attribute by its name; neighbouring parts share colours."""
     while True:
         bird = {
             name: _VALUES[name][rng.choice(len(weights), p=_normalised(weights))]
@@ -148,6 +149,7 @@ def _sample(rng):
 
 
 def _invisible(bird):
+    """Whether wing bars or eye ring have the colour of what they lie on."""
     return bird["wing_bars"] == bird["wing"] or bird["eye_ring"] == bird["crown"]
 
 
@@ -157,6 +159,7 @@ def _normalised(weights):
 
 
 def _distance(first, second):
+    """The number of attributes in which two birds differ."""
     return sum(first[name] != second[name] for name in NAMES)
 
 
@@ -232,10 +235,11 @@ def enumerate_words(parts):
 
 
 def _parts(rng, bird, named):
+    """The phrases of a caption in random order, each a noun with its named attributes."""
     parts = [
-        _one_of(rng, nouns).format(" ".join(_spell(rng, bird, a) for a in own if a in named))
-        for nouns, own in _NOUNS
-        if named.intersection(own)
+        _one_of(rng, nouns).format(" ".join(_spell(rng, bird, a) for a in values if a in named))
+        for nouns, values in _NOUNS
+        if named.intersection(values)
     ]
     return [parts[index] for index in rng.permutation(len(parts))]
 

@@ -99,7 +99,7 @@ def draw(rng, bird, size):
     canvas = Canvas(background(rng, full), place)
     draw_bird(rng, canvas, bird, on_branch=True)
     frame = (margin, margin, margin + side, margin + side)
-    whole = count_parts(canvas.parts)
+    complete = count_parts(canvas.parts)
     if difficulty:
         _draw_leaves(rng, canvas, (4, 11)[difficulty - 1], (0.10, 0.15)[difficulty - 1] * side)
     seen_parts = canvas.parts.crop(frame)
@@ -110,7 +110,7 @@ def draw(rng, bird, size):
         picture = ImageEnhance.Brightness(picture).enhance(rng.uniform(0.45, 0.6))
         picture = Image.blend(picture, Image.new("RGB", picture.size, (40, 52, 96)), 0.25)
     box = box_seen(seen_parts, size)
-    return picture, box, attributes_seen(whole, count_parts(seen_parts), bird, dusk)
+    return picture, box, attributes_seen(complete, count_parts(seen_parts), bird, dusk)
 
 
 def draw_bird(rng, canvas, bird, on_branch):
@@ -143,6 +143,7 @@ def draw_branch(rng, canvas, reach):
 
 
 def _draw_pattern(rng, canvas, bird, breast):
+    """Draws streaks or spots on the breast, light on dark or dark on light."""
     if bird["breast_pattern"] == "plain":
         return
     ink = (48, 40, 36) if sum(breast) > 240 else (236, 232, 224)
@@ -224,16 +225,16 @@ def background(rng, side):
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
-def attributes_seen(whole, seen, bird, dusk):
+def attributes_seen(complete, seen, bird, dusk):
     """The attributes that can be told, from `count_parts` of the whole and of what is seen."""
-    whole, seen = dict(whole), dict(seen)
-    whole["bird"], seen["bird"] = sum(whole.values()), sum(seen.values())
+    complete, seen = dict(complete), dict(seen)
+    complete["bird"], seen["bird"] = sum(complete.values()), sum(seen.values())
     names = set()
     for name in NAMES:
         part, share = SHOWN_BY[name]
         if dusk and name not in SHAPES:
             continue
-        if seen[part] >= share * whole[part]:
+        if seen[part] >= share * complete[part]:
             names.add(name)
     return names
 

@@ -36,7 +36,7 @@ def true_matches(root, records):
 
 
 def oracle(records, seed=0):
-    """The ranking by the truth: float32 `(N, M)`, equals in a random order, drawn by the seed.
+    """Ideal ranking, float32 `(N, M)`; the seed breaks ties at random.
 
     `log p(caption | image) − log Σ p(caption | other image)`: a caption cannot be of an image that
     visibly contradicts it, what is hidden has the value that the caption names with the
@@ -80,7 +80,7 @@ def read_truth(root, records):
 
 
 def write(root, stems, made):
-    """Writes the truth of `(codes, visible, named per caption)` for each image."""
+    """Writes one row per image: class codes, visible attributes, those that each caption names."""
     (root / "truth").mkdir()
     with open(root / _IMAGES, "w", newline="") as images:
         table = csv.writer(images, lineterminator="\n")

@@ -67,16 +67,17 @@ def generate(
 
 
 def _write(folder, version, seed, num_images, num_species, image_size, num_regions, region_dim):
+    """Draws all scenes and writes them in the layouts of COCO, Flickr30K and regions."""
     rng = np.random.default_rng([version, seed])
     species = attributes.sample_species(rng, num_species)
     names = [name.replace("_", " ") for name in attributes.species_names(rng, species)]
     splits = rng.permutation(_splits(num_images))
 
     def make(index):
-        own = np.random.default_rng([version, seed, index])
-        picture, birds = draw_scene(own, species, image_size)
+        item_rng = np.random.default_rng([version, seed, index])
+        picture, birds = draw_scene(item_rng, species, image_size)
         captions, statements = zip(
-            *(describe_scene(own, birds) for _ in range(CAPTIONS_PER_IMAGE)), strict=True
+            *(describe_scene(item_rng, birds) for _ in range(CAPTIONS_PER_IMAGE)), strict=True
         )
         jpeg = io.BytesIO()
         picture.save(jpeg, format="JPEG", quality=92, subsampling=0)
@@ -91,8 +92,8 @@ def _write(folder, version, seed, num_images, num_species, image_size, num_regio
     write_coco(folder / "coco", scenes, names)
     write_flickr30k(folder / "flickr30k", scenes)
     write_regions(folder / "regions", scenes, [version, seed], num_regions, region_dim)
-    said = {scene.number: truth.SceneTruth(scene.birds, s) for scene, s in made}
-    truth.write(folder, said)
+    scene_truths = {scene.number: truth.SceneTruth(scene.birds, s) for scene, s in made}
+    truth.write(folder, scene_truths)
 
 
 def _splits(count):

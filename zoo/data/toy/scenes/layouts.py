@@ -53,22 +53,26 @@ def write_coco(folder, scenes, species):
         for number, name in enumerate(species, start=1)
     ]
     for part in ("train2014", "val2014"):
-        own = [scene for scene in scenes if scene.folder == part]
+        part_scenes = [scene for scene in scenes if scene.folder == part]
         (folder / part).mkdir()
-        for scene in own:
+        for scene in part_scenes:
             (folder / part / scene.coco_name).write_bytes(scene.jpeg)
         images = [
             {"id": s.number, "file_name": s.coco_name, "width": s.size, "height": s.size}
-            for s in own
+            for s in part_scenes
         ]
         captions = [
             {"id": number, "image_id": scene.number, "caption": text}
-            for scene in own
+            for scene in part_scenes
             for number, text in zip(scene.caption_ids, scene.captions, strict=True)
         ]
         content = {"images": images, "annotations": captions}
         _write_json(annotations / f"captions_{part}.json", content)
-        content = {"images": images, "annotations": _instances(own), "categories": categories}
+        content = {
+            "images": images,
+            "annotations": _instances(part_scenes),
+            "categories": categories,
+        }
         _write_json(annotations / f"instances_{part}.json", content)
     for split, name in (("train", "train"), ("restval", "restval"), ("val", "dev"), ("test",) * 2):
         ids = [number for s in scenes if s.split == split for number in s.caption_ids]
@@ -112,26 +116,27 @@ def write_regions(folder, scenes, seed, num_regions, region_dim):
         "test": testall[: max(1, len(testall) // 5)],
         "testall": testall,
     }
-    for name, own in parts.items():
+    for name, part_scenes in parts.items():
         rows = [
             _regions(np.random.default_rng([*seed, 2, scene.number]), scene, num_regions)
-            for scene in own
+            for scene in part_scenes
         ]
-        noise = np.random.default_rng([*seed, 3, len(own)])
+        noise = np.random.default_rng([*seed, 3, len(part_scenes)])
         features = np.stack(rows) @ projection
         # Detectors' features come out of a ReLU.
         features = np.maximum(features + noise.normal(0, _NOISE, features.shape), 0)
         copies = CAPTIONS_PER_IMAGE if name in ("dev", "test") else 1
         features = np.repeat(features.astype(np.float32), copies, axis=0)
         np.save(folder / f"{name}_ims.npy", features)
-        captions = [" ".join(tokens_of(text)) for scene in own for text in scene.captions]
+        captions = [" ".join(tokens_of(text)) for scene in part_scenes for text in scene.captions]
         (folder / f"{name}_caps.txt").write_text("".join(f"{text}\n" for text in captions))
-        ids = "".join(f"{scene.number}\n" * copies for scene in own)
+        ids = "".join(f"{scene.number}\n" * copies for scene in part_scenes)
         (folder / f"{name}_ids.txt").write_text(ids)
 
 
 def _instances(scenes):
-    found = [(scene.number, bird) for scene in scenes for bird in scene.birds]
+    """COCO's annotations of the birds of all scenes, with their boxes."""
+    birds = [(scene.number, bird) for scene in scenes for bird in scene.birds]
     return [
         {
             "id": image * 10 + number,
@@ -141,11 +146,12 @@ def _instances(scenes):
             "area": round(bird.box[2] * bird.box[3], 1),
             "iscrowd": 0,
         }
-        for number, (image, bird) in enumerate(found)
+        for number, (image, bird) in enumerate(birds)
     ]
 
 
 def _karpathy(scene, name, split):
+    """A scene as an entry of Karpathy's JSON."""
     number = scene.number - 1
     sentences = [
         {"tokens": tokens_of(text), "raw": text, "imgid": number, "sentid": sentid}

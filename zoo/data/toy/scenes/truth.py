@@ -73,10 +73,10 @@ def draw_scene(rng, species, size):
     # All branches lie behind all birds, so that what hides a bird is another bird alone.
     for canvas in canvases:
         draw_branch(rng, canvas, 0.8)
-    whole = []
+    complete = []
     for number, (canvas, bird) in enumerate(zip(canvases, birds, strict=True)):
         draw_bird(rng, canvas, bird, on_branch=False)
-        whole.append(count_parts(canvas.parts))
+        complete.append(count_parts(canvas.parts))
         covered = canvas.parts.point(lambda part: 255 if part else 0)
         for behind in canvases[:number]:
             behind.parts.paste(0, mask=covered)
@@ -89,7 +89,7 @@ def draw_scene(rng, species, size):
             frozenset(attributes_seen(all_of_it, count_parts(parts), bird, dusk=False)),
             box_seen(parts, size),
         )
-        for kind, bird, parts, all_of_it in zip(kinds, birds, shown, whole, strict=True)
+        for kind, bird, parts, all_of_it in zip(kinds, birds, shown, complete, strict=True)
     ]
     return picture.crop(frame).resize((size, size), Image.Resampling.BOX), seen
 
@@ -129,31 +129,31 @@ def describe_scene(rng, birds):
         words = (verb, number) if form.startswith("there") else (number, branch)
         return form.format(*words), Statement((), len(birds))
     if kind == "one":
-        told = [int(rng.integers(len(birds)))]
+        described = [int(rng.integers(len(birds)))]
     elif kind == "beside":
-        told = sorted(rng.choice(len(birds), 2, replace=False))
+        described = sorted(rng.choice(len(birds), 2, replace=False))
     else:
-        told = list(rng.permutation(len(birds)))
-    named = [choose(rng, birds[i].attributes, birds[i].visible) for i in told]
+        described = list(rng.permutation(len(birds)))
+    named = [choose(rng, birds[i].attributes, birds[i].visible) for i in described]
     phrases = [
-        mention(rng, birds[i].attributes, names) for i, names in zip(told, named, strict=True)
+        mention(rng, birds[i].attributes, names) for i, names in zip(described, named, strict=True)
     ]
-    said = tuple(
+    statements = tuple(
         {name: birds[i].attributes[name] for name in sorted(names)}
-        for i, names in zip(told, named, strict=True)
+        for i, names in zip(described, named, strict=True)
     )
     if kind == "beside":
         if rng.random() < 0.5:
-            return f"{phrases[0]} to the left of {phrases[1]}.", Statement(said, None, True)
-        return f"{phrases[1]} to the right of {phrases[0]}.", Statement(said, None, True)
+            return f"{phrases[0]} to the left of {phrases[1]}.", Statement(statements, None, True)
+        return f"{phrases[1]} to the right of {phrases[0]}.", Statement(statements, None, True)
     if kind == "counted":
-        return f"{number}, {enumerate_words(phrases)}.", Statement(said, len(birds))
+        return f"{number}, {enumerate_words(phrases)}.", Statement(statements, len(birds))
     opening = _OPENINGS[rng.integers(len(_OPENINGS))]
-    return f"{opening}{enumerate_words(phrases)}.", Statement(said)
+    return f"{opening}{enumerate_words(phrases)}.", Statement(statements)
 
 
 class SceneTruth(NamedTuple):
-    """What was drawn in one scene, and what its captions, in their order, say."""
+    """What was drawn in one scene, and what each of its captions states, in their order."""
 
     birds: tuple[Bird, ...]
     statements: tuple[Statement, ...]
@@ -206,8 +206,8 @@ def read_truth(root):
             Bird(b["species"], b["attributes"], frozenset(b["visible"]), tuple(b["box"]))
             for b in row["birds"]
         )
-        said = tuple(Statement(**told) for told in row["captions"])
-        truths[row["image_id"]] = SceneTruth(birds, said)
+        statements = tuple(Statement(**fields) for fields in row["captions"])
+        truths[row["image_id"]] = SceneTruth(birds, statements)
     return truths
 
 
@@ -223,15 +223,17 @@ def write(root, scenes):
 
 
 def _statements(records, numbers, truths):
+    """Yields the statement behind each caption: by the caption's id, else by its place among its
+    image's captions."""
     line = {}
     for index, image in enumerate(records.caption_image):
-        own = truths[numbers[image]].statements
+        statements = truths[numbers[image]].statements
         if records.caption_ids is not None:
             # Captions may have been chosen by their ids, of which an image's are consecutive.
-            line[image] = int(records.caption_ids[index]) % len(own)
+            line[image] = int(records.caption_ids[index]) % len(statements)
         else:
             line[image] = line.get(image, -1) + 1
-        yield own[line[image]]
+        yield statements[line[image]]
 
 
 def _number(image_id):
