@@ -290,7 +290,7 @@ def test_photos_of_the_training_are_named(run_folder, photos, tmp_path, capsys, 
 
 def test_hubs_are_named(run_folder, photos, tmp_path, capsys, monkeypatch):
     hub = Hub(1, 0.9, 10)  # b.png
-    monkeypatch.setattr(Retriever, "hubs", lambda self: [hub])
+    monkeypatch.setattr("halo_search.retriever.hubs.probed_hubs", lambda *_: [hub])
     said = "b.png is among the first 10 answers of 90% of the probes' questions"
     build(run_folder, photos, tmp_path / "out")
     assert f"warning: {said}" in capsys.readouterr().out
