@@ -24,7 +24,7 @@ from pathlib import Path
 
 from halo_search.cli.checks import TOKEN, check_model, check_path
 from halo_search.cli.parser import OneLineParser, program, run
-from halo_search.errors import InputError
+from halo_search.errors import InputError, require
 
 _TOLD = 128 + signal.SIGTERM  # the exit code of who was told to end
 
@@ -35,8 +35,7 @@ def main(argv=None):
     check_path(options.photos, f"{options.photos}: no such folder of images, or CSV or TSV file")
     check_path(options.captions, f"--captions {options.captions}: no such file")
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
-    from demo import gradio_import  # noqa: F401 -- says which extra is missing
-
+    require("gradio", extra="demo")
     with _ending_at_once(), _private_folder():
         from demo import limits, page
 

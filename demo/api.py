@@ -9,8 +9,9 @@ client.predict(image=handle_file("bird.jpg"), api_name="/find_captions")
 ```
 """
 
+import gradio as gr
+
 from demo.events import PICTURES, in_sentences, uploaded_image
-from demo.gradio_import import gr
 from demo.service import SHOWN
 
 

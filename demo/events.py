@@ -5,9 +5,10 @@ import functools
 import html
 import logging
 
+import gradio as gr
 import safehttpx
+from gradio import processing_utils, utils
 
-from demo.gradio_import import gr
 from demo.limits import RefusedError
 
 # Options of events that read pictures: they wait together for processes that decode, and others
@@ -15,7 +16,7 @@ from demo.limits import RefusedError
 PICTURES = {"concurrency_id": "pictures", "concurrency_limit": 24}
 
 # Gradio imports matplotlib for every event, to draw what this page never does.
-gr.utils.MatplotlibBackendMananger = contextlib.nullcontext
+utils.MatplotlibBackendMananger = contextlib.nullcontext
 
 
 async def _fetch_nothing(address, *_):
@@ -23,8 +24,7 @@ async def _fetch_nothing(address, *_):
 
 
 # Gradio fetches the public addresses that a client names, in `file=` and as an upload.
-safehttpx.async_validate_url = _fetch_nothing
-gr.processing_utils.async_ssrf_protected_get = _fetch_nothing
+safehttpx.async_validate_url = processing_utils.async_ssrf_protected_get = _fetch_nothing
 
 _UNEXPECTED = "Something went wrong in the demo itself. What it was is in the server's log."
 
@@ -68,7 +68,7 @@ def guard_uploads(blocks):
     check = blocks.validate_inputs
 
     def validate(function, inputs):
-        gr.processing_utils.check_all_files_in_cache(inputs)
+        processing_utils.check_all_files_in_cache(inputs)
         return check(function, inputs)
 
     blocks.validate_inputs = validate

@@ -4,8 +4,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from demo import api, routes
-from demo.events import guard_uploads
-from demo.gradio_import import gr
+from demo.events import gr, guard_uploads
 from demo.limits import MAX_BYTES
 from demo.own_photos import OwnPhotos
 from demo.views import Views
