@@ -59,11 +59,11 @@ def naming(flag: str, value: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        said = str(error)
-        if value is not None and said.startswith(str(value)):
-            raise InputError(f"{flag} {said}") from error
-        if value is not None and repr(str(value)) in said:
-            raise InputError(f"{flag}: {said}") from error
+        message = str(error)
+        if value is not None and message.startswith(str(value)):
+            raise InputError(f"{flag} {message}") from error
+        if value is not None and repr(str(value)) in message:
+            raise InputError(f"{flag}: {message}") from error
         raise
 
 

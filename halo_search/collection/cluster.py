@@ -59,8 +59,8 @@ def encode_on_cluster(
     ```python
     from halo_search.collection.cluster import encode_on_cluster
 
-    found = encode_on_cluster("s3://bucket/photos", "photos_pfe", "s3://bucket/parts")
-    found.manifest["count"]  # {"seen": …, "taken": …, "left": {…}}
+    collection = encode_on_cluster("s3://bucket/photos", "photos_pfe", "s3://bucket/parts")
+    collection.manifest["count"]  # {"seen": …, "taken": …, "left": {…}}
     ```
 
     Args:
@@ -129,20 +129,20 @@ def _units_of(items, new, part_size, actors):
     return [Unit(_items_part(chunk), items=chunk) for chunk in chunks]
 
 
-def _outcome(known, rows, rejected, left, results):
+def _outcome(known, rows, rejected, skipped, results):
     """What the manifest says in the end: of earlier parts, with the `rows` of items that are as
     they were, and of the units that were encoded now."""
     files, total = list(known.files), known.total
-    rows, rejected = [*rows, *known.kept_of_tars], [*rejected, *known.rejected_of_tars]
-    left = Counter(left) + known.left_of_tars
+    rows, rejected = [*rows, *known.rows_of_tars], [*rejected, *known.rejected_of_tars]
+    skipped = Counter(skipped) + known.skipped_of_tars
     for result in results:
         files.append({"file": result["part"], "items": result["items"]})
         rows += range(total, total + result["items"])
         total += result["items"]
         rejected += map(tuple, result["rejected"])
-        left.update(result["left"])
-    seen = len(rows) + len(rejected) + left.total()
-    return outcome(files, sorted(rows), rejected, seen, dict(left))
+        skipped.update(result["left"])
+    seen = len(rows) + len(rejected) + skipped.total()
+    return outcome(files, sorted(rows), rejected, seen, dict(skipped))
 
 
 def _shared(path):

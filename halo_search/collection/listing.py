@@ -65,16 +65,16 @@ def read_listing(
 
 def _folder_here(folder, side):
     """A folder of this machine, whose pictures `read_source` would list, and its tars."""
-    found, others = pictures_in(folder)
+    paths, others = pictures_in(folder)
     tars = [name for name, why in others if why == TAR]
     if not tars:
         return read_source(folder, side), []
     rest = [(name, why) for name, why in others if why != TAR]
     if side == "captions":  # of pictures in tars' neighbourhood
-        rest += [(path.relative_to(folder).as_posix(), path.suffix.lower()) for path in found]
-        found = []
-    names = [path.relative_to(folder).as_posix() for path in found]
-    items = _items(names, list(map(str, found)), list(map(stamp_here, found)), sorted(rest))
+        rest += [(path.relative_to(folder).as_posix(), path.suffix.lower()) for path in paths]
+        paths = []
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    items = _items(names, list(map(str, paths)), list(map(stamp_here, paths)), sorted(rest))
     return items, [Tar(name, f"{folder}/{name}", stamp_here(f"{folder}/{name}")) for name in tars]
 
 

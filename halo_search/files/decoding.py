@@ -112,8 +112,8 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
         top, left = (height - side) // 2, (width - side) // 2
         picture = picture[top : top + side, left : left + side]
     # Of float32 Pillow rounds nothing, and it weighs pixels as TensorFlow's antialiasing does.
-    planes = (Image.fromarray(one.astype(np.float32)) for one in np.moveaxis(picture, 2, 0))
-    sized = [np.asarray(one.resize((size, size), Image.Resampling.BILINEAR)) for one in planes]
+    planes = (Image.fromarray(plane.astype(np.float32)) for plane in np.moveaxis(picture, 2, 0))
+    sized = [np.asarray(plane.resize((size, size), Image.Resampling.BILINEAR)) for plane in planes]
     return np.rint(np.clip(np.stack(sized, axis=2), 0.0, 255.0)).astype(np.uint8)
 
 
@@ -153,13 +153,13 @@ def _check_work(contents):
     is_packed = contents.startswith(b"BM") and contents[30:31] in (b"\1", b"\2")
     if is_packed and len(contents) > MAX_RUNS:
         raise InputError(f"a compressed BMP of more than {MAX_RUNS:,} bytes")
-    kind, found = "JPEG", _segments(contents)
+    kind, parts = "JPEG", _segments(contents)
     if not contents.startswith(_JPEG):
         is_png = contents.startswith(_PNG)
-        kind, found = ("PNG", _chunks(contents)) if is_png else ("GIF", _gif_blocks(contents))
+        kind, parts = ("PNG", _chunks(contents)) if is_png else ("GIF", _gif_blocks(contents))
     most = {"parts": MAX_PARTS[kind], "scans": MAX_SCANS, "EXIF blocks": MAX_EXIF}
     count = Counter()
-    for name in found:
+    for name in parts:
         count[name] += 1
         if count[name] > most[name]:
             raise InputError(f"a {kind} of more than {most[name]:,} {name}")
@@ -167,15 +167,15 @@ def _check_work(contents):
 
 def _segments(contents):
     at, is_scan = 2, False
-    while (found := _MARKER.search(contents, at)) and found[1] != b"\xd9":
+    while (marker := _MARKER.search(contents, at)) and marker[1] != b"\xd9":
         if not is_scan:  # Pillow passes over what is between two segments byte by byte
-            yield from ["parts"] * min(found.start() - at, MAX_PARTS["JPEG"] + 1)
-        at, is_scan = found.end(), found[1] == b"\xda"
+            yield from ["parts"] * min(marker.start() - at, MAX_PARTS["JPEG"] + 1)
+        at, is_scan = marker.end(), marker[1] == b"\xda"
         yield "parts"
         if is_scan:
             yield "scans"
             continue
-        if found[1] == b"\xe1" and contents.startswith(b"Exif", at + 2):
+        if marker[1] == b"\xe1" and contents.startswith(b"Exif", at + 2):
             yield "EXIF blocks"
         at += int.from_bytes(contents[at : at + 2], "big")
 
@@ -303,14 +303,14 @@ def decode_for(
             contents = parent.recv_bytes()
             signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
-                image, said = opened(contents, max_pixels), (b"", b"")
+                image, reply = opened(contents, max_pixels), (b"", b"")
                 if (size := math.prod(image.size)) <= most or _is_quick(image, contents):
                     signal.setitimer(signal.ITIMER_PROF, seconds + more * size)
                     pixels = decoded(image, max_pixels)
-                    said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
+                    reply = np.array(pixels.shape).tobytes(), np.ravel(pixels)
             except (InputError, MemoryError) as error:
-                said = b"", (str(error) or "it takes too much memory").encode()
+                reply = b"", (str(error) or "it takes too much memory").encode()
             signal.setitimer(signal.ITIMER_PROF, 0)
-            for part in said:
+            for part in reply:
                 parent.send_bytes(part)
-            contents = image = pixels = said = part = None
+            contents = image = pixels = reply = part = None

@@ -147,8 +147,10 @@ class StoreWritten(Written):
 
     def foreign(self) -> list[str]:
         """As `Written.foreign`."""
-        own = self.names | {self.path.rpartition("/")[2]}
-        return sorted(name for name in self.present() if name not in own and not is_temporary(name))
+        known = self.names | {self.path.rpartition("/")[2]}
+        return sorted(
+            name for name in self.present() if name not in known and not is_temporary(name)
+        )
 
     def check(self) -> None:
         """As `Written.check`."""

@@ -60,12 +60,14 @@ def _checked_vectors(path, name, what, *_):
     if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
         raise InputError(f"{where}: expected float16, float32 or float64, found {array.dtype}")
     for start, block in _blocks(array):
-        for bad, said in (
+        for bad, expected in (
             (~np.isfinite(block).all(axis=1), "finite numbers, row {} has NaN or infinities"),
             (~block.any(axis=1), "vectors with a direction, row {} is all zeros"),
         ):
             if bad.any():
-                raise InputError(f"{where}: expected {said.format(start + int(np.argmax(bad)))}")
+                raise InputError(
+                    f"{where}: expected {expected.format(start + int(np.argmax(bad)))}"
+                )
     return array
 
 
@@ -97,11 +99,11 @@ def _array(path, name, what, rank):
     except InputError:
         raise
     except Exception as error:  # damage leads NumPy, Arrow and safetensors to a dozen kinds
-        said = (getattr(error, "strerror", None) or str(error)).split("\n")[0]
+        reason = (getattr(error, "strerror", None) or str(error)).split("\n")[0]
         marks = "Object arrays", "Python objects", "pickled"
-        if any(mark in said for mark in marks[: 3 if path.suffix == NPY else 2]):
-            said = "it holds Python objects (a pickle), which are refused unread"
-        raise InputError(f"{path}: not a whole {path.suffix} file ({said})") from error
+        if any(mark in reason for mark in marks[: 3 if path.suffix == NPY else 2]):
+            reason = "it holds Python objects (a pickle), which are refused unread"
+        raise InputError(f"{path}: not a whole {path.suffix} file ({reason})") from error
 
 
 def _chosen(path, name, what, ranks, rank):
@@ -148,7 +150,7 @@ def _blocks(array):
 def _version(path):
     """What tells whether a file is still the same. Raises InputError if there is no such file."""
     try:
-        found = path.stat()
+        facts = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return found.st_size, found.st_mtime_ns
+    return facts.st_size, facts.st_mtime_ns

@@ -49,8 +49,8 @@ def write(folder, description, index, columns, moments=None, bank=None, expected
             try:
                 _write_files(data, index, columns, moments, bank)
                 files = {path.name: facts_of(path) for path in sorted(data.iterdir())}
-                said = {"version": VERSION, **description, "data": data.name, "files": files}
-                written.write(said)
+                manifest = {"version": VERSION, **description, "data": data.name, "files": files}
+                written.write(manifest)
             finally:
                 ended = written.content.get("data") == data.name
                 written.remove({before} if ended else {data.name})
@@ -66,8 +66,8 @@ def read(folder, similarity=None):
     if not path.is_file():
         raise InputError(f"{folder}: expected a folder with an {MANIFEST}, as `Index.save` makes")
     manifest = failed = None
-    while manifest != (found := read_sealed(path)):  # else it was replaced while it was opened
-        manifest = found
+    while manifest != (current := read_sealed(path)):  # else it was replaced while it was opened
+        manifest = current
         try:
             return _read(path, manifest, similarity)
         except InputError as error:

@@ -64,7 +64,7 @@ class _Lane:
         try:
             if free is not self._free:  # closed meanwhile
                 raise EOFError
-            found = worker.ask(contents)
+            result = worker.ask(contents)
         except (EOFError, OSError):
             worker.end()
             with self._lock:
@@ -76,7 +76,7 @@ class _Lane:
             raise InputError("it takes too long to decode") from None
         else:
             free.put(worker)
-            return found
+            return result
         finally:
             with self._lock:
                 self._asked -= 1
