@@ -158,14 +158,17 @@ def _size_of_parts(count, most, actors):
 
 
 def _items_part(items):
+    """The file of a part of items: the same for the same names and stamps."""
     return f"part-{_hash([items.names, items.stamps])}.parquet"
 
 
 def _tar_part(tar):
+    """The file of a part of a tar: another one once the tar has changed."""
     return f"tar-{_hash([tar.name, tar.stamp])}.parquet"
 
 
 def _hash(facts):
+    """Sixteen hexadecimal digits for lists of texts."""
     return hashlib.sha256(repr([list(fact) for fact in facts]).encode()).hexdigest()[:16]
 
 

@@ -211,6 +211,7 @@ class Known:
             rows.reverse()  # the first is taken first
 
     def _add_items(self, content):
+        """Remembers the rows, rejected items and names of a part, by name and stamp."""
         names, stamps, rejected, _ = content
         for row, item in enumerate(zip(names, stamps, strict=True), self.total):
             self._rows[item].append(row)
@@ -218,6 +219,7 @@ class Known:
         self._names.update(names)
 
     def _add_tar(self, content):
+        """Keeps all of a part of a tar, whose rows follow those before."""
         names, _, rejected, skipped = content
         self.rows_of_tars += range(self.total, self.total + len(names))
         self.rejected_of_tars += [(name, reason) for name, reason, _ in rejected]

@@ -113,6 +113,7 @@ def _sorted_out(source, files: Iterable[StoredFile], start, side):
 
 
 def _items(names, paths, stamps, others):
+    """Pictures as `Items` with printable names."""
     return Items(PICTURES, list(map(printable, names)), paths, stamps, others=others)
 
 
@@ -139,6 +140,7 @@ def _stored_table(source, side, column):
 
 
 def _file_here(path):
+    """A file of this machine as a `StoredFile`; of size and time 0 where it is gone."""
     facts = None
     with contextlib.suppress(OSError):
         facts = os.stat(path)
@@ -158,6 +160,7 @@ def _matches(path, pattern):
 
 
 def _parts_match(parts, wanted):
+    """Whether folders and name fit patterns one by one; `**` stands for any number of folders."""
     if not wanted:
         return not parts
     if wanted[0] == "**":

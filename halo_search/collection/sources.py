@@ -150,6 +150,7 @@ def members_of(
 
 
 def _checked(contents, kind):
+    """A tar member's picture, or its text; `(None, why not)` where it is no text."""
     try:
         value = contents if kind == PICTURES else contents.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -158,6 +159,8 @@ def _checked(contents, kind):
 
 
 def _cells(source, column):
+    """The texts of a column or of the lines of a file; an InputError names file and line of an
+    empty one."""
     source = source.expanduser()
     if source.suffix in SEPARATORS:
         numbered = [(line, value) for line, (value,) in read_table(source, [column])]

@@ -65,6 +65,7 @@ class Encode:
         return {"result": pickle.dumps(result)}
 
     def _encoded(self, job, unit):
+        """Encodes a unit, writes its part, and returns its counts."""
         if self._tower is None:
             self._tower = _open(job)
         encoded = encode_unit(self._tower, unit)

@@ -124,6 +124,7 @@ def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _why_unreadable(path):
+    """None, or why a picture cannot be decoded."""
     try:
         image = opened(Path(path).read_bytes())
         image.draft("RGB", (1, 1))  # a JPEG at an eighth of the size: it finds the same errors
@@ -135,6 +136,7 @@ def _why_unreadable(path):
 
 
 def _of_pillow(image, max_pixels):
+    """The pixels of a Pillow image, upright, uint8 `(height, width, 3)`."""
     _bounded(image.size, max_pixels)
     kind = getattr(image, "format", None)
     if kind is not None and kind not in FORMATS:
@@ -166,6 +168,7 @@ def _check_work(contents):
 
 
 def _segments(contents):
+    """Yields what each segment of a JPEG counts as; what is between two counts byte by byte."""
     at, is_scan = 2, False
     while (marker := _MARKER.search(contents, at)) and marker[1] != b"\xd9":
         if not is_scan:  # Pillow passes over what is between two segments byte by byte
@@ -181,6 +184,7 @@ def _segments(contents):
 
 
 def _chunks(contents):
+    """Yields what each chunk of a PNG counts as."""
     at = len(_PNG)
     while at < len(contents):
         yield "parts"
@@ -224,6 +228,7 @@ def _rgb(image):
 
 
 def _of_array(values, max_pixels):
+    """The pixels of an array `(height, width)` or `(height, width, channels)`, uint8."""
     try:
         values = np.asarray(values)
     except Exception as error:  # ragged lists, tensors on a device, foreign objects
@@ -256,11 +261,13 @@ def _of_array(values, max_pixels):
 
 
 def _three(grey_or_rgb):
+    """Grey or RGB pixels as three channels."""
     pixels = grey_or_rgb if grey_or_rgb.ndim == 3 else grey_or_rgb[..., None]
     return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
 
 
 def _bounded(size, max_pixels):
+    """Raises InputError for a picture of more pixels than are decoded."""
     width, height = size
     if width * height > max_pixels:
         raise InputError(f"{width} x {height} pixels, more than the {max_pixels:,} allowed")

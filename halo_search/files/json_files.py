@@ -110,10 +110,12 @@ def unpack(kind: Any, value: Any) -> Any:
 
 
 def _fields(kind):
+    """The names of the fields that a dataclass is made of."""
     return {field.name for field in dataclasses.fields(kind) if field.init}
 
 
 def _encode(value):
+    """What `json` cannot write itself: paths, dataclasses and arrays."""
     if isinstance(value, Path):
         return str(value)
     if dataclasses.is_dataclass(value):

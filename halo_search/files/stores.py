@@ -191,6 +191,7 @@ def present_in(written: Written) -> set[str]:
 
 @contextlib.contextmanager
 def _as_input_error(path):
+    """Turns an error of Arrow's in the block into an InputError about the path."""
     try:
         yield
     except InputError:

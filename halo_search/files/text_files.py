@@ -39,6 +39,7 @@ def read_text(path, bad=None):
 
 
 def _decoded(path, data, bad):
+    """Yields the lines of bytes as text; a line that is no UTF-8 is reported and comes empty."""
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         try:
             yield line.decode("utf-8")

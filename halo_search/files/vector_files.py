@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 from halo_search.files.tables import SEPARATORS, read_table
 from halo_search.files.text_files import read_lines
 
@@ -53,6 +53,7 @@ def read_column(spec, root=None):
 
 @functools.lru_cache(maxsize=8)  # three splits read the same files
 def _checked_vectors(path, name, what, *_):
+    """The vectors of a file, `(rows, dim)`; an InputError names the first row that is none."""
     array = _array(path, name, what, rank=2)
     where = path if name is None else f"{path}:{name}"
     if array.ndim != 2 or not array.size:
@@ -72,6 +73,8 @@ def _checked_vectors(path, name, what, *_):
 
 
 def _array(path, name, what, rank):
+    """An array of a file, by its name or else the only one of `rank`; an InputError if there is
+    none."""
     try:
         if path.suffix == NPY:
             if name is not None:
@@ -123,7 +126,9 @@ def _chosen(path, name, what, ranks, rank):
 
 
 def _parquet(path, name, what):
-    parquet, compute = (require(f"pyarrow.{part}", "datasets") for part in ("parquet", "compute"))
+    """A column of vectors `(rows, dim)`, or of texts."""
+    from pyarrow import compute, parquet  # here: other files need none of it
+
     schema = parquet.read_schema(path)
     ranks = {field.name: 2 if field.type.num_fields else 1 for field in schema}
     chosen = _chosen(path, name, what, ranks, None if what is None else 2)
@@ -143,6 +148,7 @@ def _parquet(path, name, what):
 
 
 def _blocks(array):
+    """Yields `(first row, rows)` of an array, which may be mapped, a block at a time."""
     for start in range(0, len(array), _BLOCK):
         yield start, np.asarray(array[start : start + _BLOCK])
 

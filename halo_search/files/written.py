@@ -132,6 +132,7 @@ class Written:
         return os.path.lexists(self.folder / name)
 
     def _refuse(self, names):
+        """Raises an InputError about names that this program did not write, if there are any."""
         if names:
             more = f" and {len(names) - 1} more" if names[1:] else ""
             raise InputError(

@@ -108,5 +108,6 @@ def refuse_missing(missing, name="ids"):
 
 
 def _some(ids):
+    """Up to five ids for a message, and how many others."""
     shown = ", ".join(map(str, ids[:5].tolist()))
     return shown if len(ids) <= 5 else f"{shown} and {len(ids) - 5} others"

@@ -120,6 +120,7 @@ def saved(path, description, wanted=None):
 
 
 def _keras():
+    """The door to Keras, opened for a similarity that is not plain numbers."""
     from halo_search.towers import keras_models  # towers know of indexes, not the reverse
 
     return keras_models()

@@ -43,6 +43,7 @@ class Searchable:
 
     @property
     def _score(self):
+        """Function from the space's values to scores."""
         return self.similarity.scorer()
 
     def _prepared(self, chunk, first):
@@ -82,6 +83,8 @@ class Searchable:
         return self.answer_vectors(np.random.default_rng(seed).permutation(self.ids)[:count])
 
     def _all_scores(self, queries, kind=np.float64):
+        """Yields `(slice of the queries, scores (some, items))` over all items, higher is
+        better."""
         parts, sign = self._stored_vectors(), scoring.sign(self.similarity)
         return of_vectors(self._space, self._score, sign, queries, parts, kind)
 
@@ -299,5 +302,6 @@ def moments_of(parts):
 
 
 def _slices(count, step):
+    """Slices of at most `step` rows, and of one at least, over `count` rows."""
     step = max(1, step)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

@@ -76,6 +76,8 @@ def read(folder, similarity=None):
 
 
 def _read(path, manifest, similarity):
+    """As `read`, of the data that one manifest names; an InputError if its files are not as
+    listed."""
     if "engine" in manifest:
         raise InputError(f"{path}: an index of LanceDB; LanceIndex.load opens it")
     if manifest.get("version") != VERSION:
@@ -99,6 +101,8 @@ def _read(path, manifest, similarity):
 
 
 def _write_files(data, index, columns, moments, bank):
+    """Writes FAISS' index, the columns, moments and bank into a new data folder, and flushes
+    them."""
     try:
         faiss.write_index(index, str(data / FAISS_FILE))
     except RuntimeError as error:  # FAISS' only way to report a full disk

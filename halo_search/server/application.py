@@ -49,6 +49,7 @@ UNREAD = 30  # seconds after which a client that reads nothing is left
 
 
 def _not_empty(text):
+    """A text with a letter that can be seen; else a ValueError."""
     if not any(letter.isprintable() and not letter.isspace() for letter in text):
         raise ValueError("expected a text; received an empty one")
     return text
@@ -78,6 +79,7 @@ class Question(BaseModel):
 
     @model_validator(mode="after")
     def _is_consistent(self):
+        """Raises ValueError unless there is one question, and not too many results are wanted."""
         given = [n for n in ("question", "questions", "image") if getattr(self, n) is not None]
         if len(given) != 1:
             received = " and ".join(given) or "none of them"
@@ -274,10 +276,12 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def _error(status, sentence):
+    """A response with one sentence on one line."""
     return JSONResponse({"error": " ".join(str(sentence).split())}, status)
 
 
 async def _not_valid(request, error):
+    """The sentence about a body that is none, is compressed, or has a wrong field."""
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "application/json":
         reason = f"received {kind!r}" if kind else "it is missing"
@@ -293,10 +297,12 @@ async def _not_valid(request, error):
 
 
 async def _failed(request, error):
+    """The sentence about a defect of the server."""
     return _error(500, "the server failed; its log says why")
 
 
 async def _refused(request, error):
+    """The sentence about a request that a limit refused; 422 for a body that cannot be read."""
     if error.status_code == 400 and "content-encoding" in request.headers:
         return _error(415, "the body must not be compressed")
     return _error(422 if error.status_code == 400 else error.status_code, error.detail)

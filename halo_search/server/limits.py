@@ -78,6 +78,7 @@ class Token:
         return await JSONResponse(error, 401, ask)(scope, receive, send)
 
     def _knows(self, header):
+        """Whether a header has the token, as a bearer or as a password; in constant time."""
         kind, _, given = header.partition(b" ")
         if kind.lower() == b"basic":
             try:

@@ -82,6 +82,7 @@ class _Lane:
                 self._asked -= 1
 
     def _start(self):
+        """Starts one more process."""
         worker = _Worker(*self._limits)
         self._all.append(worker)
         self._free.put(worker)
