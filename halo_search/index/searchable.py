@@ -164,8 +164,8 @@ class Searchable:
             beside = np.empty((len(ids), len(reached_ranks(depth)))), np.zeros(ids.shape, bool)
             for start in range(0, len(ids), _QUERIES):
                 rows = slice(start, start + _QUERIES)
-                found = agreement(self.answer_vectors(ids[rows]), centre, copies)
-                beside[0][rows], beside[1][rows] = found
+                vectors = self.answer_vectors(ids[rows])
+                beside[0][rows], beside[1][rows] = agreement(vectors, centre, copies)
         return QueryScores(top, *self.over_the_gallery(queries), len(self), *beside)
 
     @alone
@@ -221,7 +221,7 @@ class Searchable:
         left_out = None
         if self.hubs is not None:
             left_out = self.hubs.left_out(queries, rows, length(own))
-        own_scores = self.pair_scores(queries, own, rows, left_out)
+        match_scores = self.pair_scores(queries, own, rows, left_out)
         more = ()
         if without.agreement is not None:
             items = self.own_space.item_vectors(own)
@@ -231,7 +231,7 @@ class Searchable:
                 self.centre,
                 copies,
             )
-        probed = put_there(without, own_scores, *more)
+        probed = put_there(without, match_scores, *more)
         beyond = np.isnan(probed.ranks)  # the answers: counted, of all probes or a random part
         most = COUNTED if len(self) <= LARGE else COUNTED / 2
         if beyond.mean() > most:  # whether a probe is counted must not depend on its rank
