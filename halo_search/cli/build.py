@@ -65,6 +65,7 @@ def add(commands):
 
 
 def _add_building(command):
+    """The flags of `build` and `update` beside those of the source and the index."""
     command.add_argument("--json", action="store_true", help=JSON)
     command.add_argument(
         "--yes", action="store_true", help="drop more than half of the items without asking"
@@ -73,6 +74,7 @@ def _add_building(command):
 
 
 def _add_index(command):
+    """The flags that say how an index is searched and calibrated."""
     command.add_argument(
         "--engine",
         choices=("memory", "lance"),

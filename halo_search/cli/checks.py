@@ -19,6 +19,7 @@ _HUB = "clip", "siglip"  # one is in each name of KerasHub's dual encoders
 
 
 def _token(value):
+    """A token that fits into a header."""
     if not value or not value.isascii() or not value.isprintable() or " " in value:
         raise argparse.ArgumentTypeError("expected ASCII letters, digits or signs without spaces")
     return value

@@ -78,6 +78,7 @@ def encode(options):
 
 
 def _encode_on_cluster(options):
+    """Encodes on the nodes of a Ray cluster."""
     require("ray", extra="cluster")
     from halo_search.collection.cluster import encode_on_cluster  # which loads Ray
 

@@ -152,17 +152,20 @@ def _check_data(words):
 
 
 def _call(module, program, argv):
+    """Imports the module of a command and runs its `main`."""
     # Help and a run's config.json show the command as it was typed.
     sys.argv = [program, *argv]
     return importlib.import_module(module).main(argv)
 
 
 def _unknown(kind, name, known, listing):
+    """What to say of a name that is none, with the nearest one."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
     return f"unknown {kind} {name!r}; the nearest is {close[0]!r} ({listing} lists all)"
 
 
 def _help():
+    """The commands, a line each."""
     rows = [(f"{name} {command.arguments}", command.summary) for name, command in COMMANDS.items()]
     return "\n".join(
         [
@@ -174,6 +177,7 @@ def _help():
 
 
 def _recipes_help(known):
+    """The recipes by paper, a line each."""
     usage = "usage: halo train RECIPE [flags]; flags of a recipe: halo train RECIPE --help\n\n"
     width = max(map(len, known))
     parts, rest = [], dict(known)
@@ -186,6 +190,7 @@ def _recipes_help(known):
 
 
 def _columns(rows: Iterable[tuple[str, str]], width: int = 0):
+    """Rows of a name and a text, aligned."""
     rows = list(rows)
     width = width or max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:{width}}  {text}".rstrip() for name, text in rows)

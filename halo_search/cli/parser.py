@@ -59,11 +59,11 @@ def naming(flag: str, value: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        said = str(error)
-        if value is not None and said.startswith(str(value)):
-            raise InputError(f"{flag} {said}") from error
-        if value is not None and repr(str(value)) in said:
-            raise InputError(f"{flag}: {said}") from error
+        message = str(error)
+        if value is not None and message.startswith(str(value)):
+            raise InputError(f"{flag} {message}") from error
+        if value is not None and repr(str(value)) in message:
+            raise InputError(f"{flag}: {message}") from error
         raise
 
 
@@ -83,6 +83,8 @@ class OneLineParser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
     def _knows(self, word):
+        """Whether a word is a flag of this parser, or the beginning of one where that is
+        allowed."""
         name = word.partition("=")[0]
         flags = self._option_string_actions
         return name in flags or (self.allow_abbrev and any(flag.startswith(name) for flag in flags))
@@ -93,6 +95,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def _complain(message):
+    """Prints an error as one line, and returns its exit code."""
     message = " ".join(message.split())
     if not message.isprintable():  # of a stranger's file
         message = printable(message)
@@ -101,6 +104,7 @@ def _complain(message):
 
 
 def unknown_flag(argument, flags):
+    """What to say of a flag that is none, with the one that was likely meant."""
     name = argument.partition("=")[0]
     longer = [flag for flag in flags if flag.startswith(name)]
     close = longer if len(longer) == 1 else difflib.get_close_matches(name, flags, 1, _NEAR)

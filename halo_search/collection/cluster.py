@@ -59,8 +59,8 @@ def encode_on_cluster(
     ```python
     from halo_search.collection.cluster import encode_on_cluster
 
-    found = encode_on_cluster("s3://bucket/photos", "photos_pfe", "s3://bucket/parts")
-    found.manifest["count"]  # {"seen": …, "taken": …, "left": {…}}
+    collection = encode_on_cluster("s3://bucket/photos", "photos_pfe", "s3://bucket/parts")
+    collection.manifest["count"]  # {"seen": …, "taken": …, "left": {…}}
     ```
 
     Args:
@@ -129,20 +129,20 @@ def _units_of(items, new, part_size, actors):
     return [Unit(_items_part(chunk), items=chunk) for chunk in chunks]
 
 
-def _outcome(known, rows, rejected, left, results):
+def _outcome(known, rows, rejected, skipped, results):
     """What the manifest says in the end: of earlier parts, with the `rows` of items that are as
     they were, and of the units that were encoded now."""
     files, total = list(known.files), known.total
-    rows, rejected = [*rows, *known.kept_of_tars], [*rejected, *known.rejected_of_tars]
-    left = Counter(left) + known.left_of_tars
+    rows, rejected = [*rows, *known.rows_of_tars], [*rejected, *known.rejected_of_tars]
+    skipped = Counter(skipped) + known.skipped_of_tars
     for result in results:
         files.append({"file": result["part"], "items": result["items"]})
         rows += range(total, total + result["items"])
         total += result["items"]
         rejected += map(tuple, result["rejected"])
-        left.update(result["left"])
-    seen = len(rows) + len(rejected) + left.total()
-    return outcome(files, sorted(rows), rejected, seen, dict(left))
+        skipped.update(result["left"])
+    seen = len(rows) + len(rejected) + skipped.total()
+    return outcome(files, sorted(rows), rejected, seen, dict(skipped))
 
 
 def _shared(path):
@@ -158,14 +158,17 @@ def _size_of_parts(count, most, actors):
 
 
 def _items_part(items):
+    """The file of a part of items: the same for the same names and stamps."""
     return f"part-{_hash([items.names, items.stamps])}.parquet"
 
 
 def _tar_part(tar):
+    """The file of a part of a tar: another one once the tar has changed."""
     return f"tar-{_hash([tar.name, tar.stamp])}.parquet"
 
 
 def _hash(facts):
+    """Sixteen hexadecimal digits for lists of texts."""
     return hashlib.sha256(repr([list(fact) for fact in facts]).encode()).hexdigest()[:16]
 
 

@@ -41,8 +41,10 @@ def encode_items(
     else:
         stored = read_vectors(items.path, tower.side)
         if not all(0 <= row < len(stored) for row in items.values):
-            found = list(items.values)[:_SOME]
-            raise InputError(f"{items.path}: expected rows below {len(stored):,}; received {found}")
+            received = list(items.values)[:_SOME]
+            raise InputError(
+                f"{items.path}: expected rows below {len(stored):,}; received {received}"
+            )
         try:
             arrays = tower.of_vectors(np.asarray(stored[list(items.values)]), advance)
         except InputError as error:
@@ -90,7 +92,7 @@ def encode(
     written = Written(folder, MANIFEST)
     before = begin(written, folder, {**identity, "dtype": dtype})
     known = Known(folder, part_files(written.names & present_in(written), before))
-    kept, rejected, new = known.of(items)
+    rows, rejected, new = known.of(items)
     if "parts" in before and (new or known.gone):
         print(f"{folder}: {known.difference(items, new)}")
     files, total = list(known.files), known.total
@@ -111,9 +113,9 @@ def encode(
                 write_part(temporary, encoded, dtype, some)
             files.append({"file": name, "items": len(encoded.names)})
             rejected += encoded.rejected
-            kept += range(total, total + len(encoded.names))
+            rows += range(total, total + len(encoded.names))
             total += len(encoded.names)
-    ended = outcome(files, kept, rejected, items.seen, items.left)
+    ended = outcome(files, rows, rejected, items.seen, items.left)
     written.write({**written.content, **ended})
     return Collection(folder)
 
@@ -164,15 +166,15 @@ def differing(before: dict[str, Any], identity: dict[str, Any]) -> list[str]:
     return sorted(key for key in keys if before.get(key) != identity[key])
 
 
-def outcome(files, kept, rejected, seen, left) -> dict[str, Any]:
+def outcome(files, rows, rejected, seen, skipped) -> dict[str, Any]:
     """What the manifest says in the end, counted; an InputError if nothing could be read."""
-    if not kept:
+    if not rows:
         name, reason = rejected[0]
         raise InputError(f"{name}: {reason}; none of the {len(rejected)} items can be read")
     if rejected:
-        left = {**left, "cannot be read": len(rejected)}
-    gone = np.setdiff1d(np.arange(sum(file["items"] for file in files)), kept).tolist()
-    count = {"seen": seen, "taken": len(kept), "left": left}
+        skipped = {**skipped, "cannot be read": len(rejected)}
+    gone = np.setdiff1d(np.arange(sum(file["items"] for file in files)), rows).tolist()
+    count = {"seen": seen, "taken": len(rows), "left": skipped}
     return {"parts": files, "gone": gone, "rejected": rejected, "count": count}
 
 
@@ -194,7 +196,7 @@ class Known:
 
     def __init__(self, folder: Any, names: Sequence[str], tars: Names[str] = ()):
         self.files, self.total, self.next, self.gone = [], 0, 0, 0
-        self.kept_of_tars, self.rejected_of_tars, self.left_of_tars = [], [], Counter()
+        self.rows_of_tars, self.rejected_of_tars, self.skipped_of_tars = [], [], Counter()
         self._rows, self._rejected, self._names = defaultdict(list), {}, set()
         for name in names:
             content = read_names(f"{str(folder).rstrip('/')}/{name}")
@@ -209,6 +211,7 @@ class Known:
             rows.reverse()  # the first is taken first
 
     def _add_items(self, content):
+        """Remembers the rows, rejected items and names of a part, by name and stamp."""
         names, stamps, rejected, _ = content
         for row, item in enumerate(zip(names, stamps, strict=True), self.total):
             self._rows[item].append(row)
@@ -216,27 +219,28 @@ class Known:
         self._names.update(names)
 
     def _add_tar(self, content):
-        names, _, rejected, left = content
-        self.kept_of_tars += range(self.total, self.total + len(names))
+        """Keeps all of a part of a tar, whose rows follow those before."""
+        names, _, rejected, skipped = content
+        self.rows_of_tars += range(self.total, self.total + len(names))
         self.rejected_of_tars += [(name, reason) for name, reason, _ in rejected]
-        self.left_of_tars.update(left)
+        self.skipped_of_tars.update(skipped)
 
     def of(self, items):
         """`(rows of parts, rejected, numbers of new items)` of items as they are now."""
-        kept, rejected, new = [], [], []
+        rows, rejected, new = [], [], []
         for number, item in enumerate(zip(items.names, items.stamps, strict=True)):
             if self._rows.get(item):
-                kept.append(self._rows[item].pop())
+                rows.append(self._rows[item].pop())
             elif item in self._rejected:
                 rejected.append((item[0], self._rejected[item]))
             else:
                 new.append(number)
         self.gone = len(self._names.difference(items.names))
-        return kept, rejected, new
+        return rows, rejected, new
 
     def difference(self, items, new):
         """What is other than before, in words."""
         changed = [items.names[n] for n in new if items.names[n] in self._names]
-        said = f"{len(new) - len(changed):,} new, {len(changed):,} changed, {self.gone:,} gone"
+        counts = f"{len(new) - len(changed):,} new, {len(changed):,} changed, {self.gone:,} gone"
         more = f" and {len(changed) - _SOME:,} more" if changed[_SOME:] else ""
-        return said + (f"; changed: {', '.join(changed[:_SOME])}{more}" if changed else "")
+        return counts + (f"; changed: {', '.join(changed[:_SOME])}{more}" if changed else "")

@@ -65,16 +65,16 @@ def read_listing(
 
 def _folder_here(folder, side):
     """A folder of this machine, whose pictures `read_source` would list, and its tars."""
-    found, others = pictures_in(folder)
+    paths, others = pictures_in(folder)
     tars = [name for name, why in others if why == TAR]
     if not tars:
         return read_source(folder, side), []
     rest = [(name, why) for name, why in others if why != TAR]
     if side == "captions":  # of pictures in tars' neighbourhood
-        rest += [(path.relative_to(folder).as_posix(), path.suffix.lower()) for path in found]
-        found = []
-    names = [path.relative_to(folder).as_posix() for path in found]
-    items = _items(names, list(map(str, found)), list(map(stamp_here, found)), sorted(rest))
+        rest += [(path.relative_to(folder).as_posix(), path.suffix.lower()) for path in paths]
+        paths = []
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    items = _items(names, list(map(str, paths)), list(map(stamp_here, paths)), sorted(rest))
     return items, [Tar(name, f"{folder}/{name}", stamp_here(f"{folder}/{name}")) for name in tars]
 
 
@@ -113,6 +113,7 @@ def _sorted_out(source, files: Iterable[StoredFile], start, side):
 
 
 def _items(names, paths, stamps, others):
+    """Pictures as `Items` with printable names."""
     return Items(PICTURES, list(map(printable, names)), paths, stamps, others=others)
 
 
@@ -139,6 +140,7 @@ def _stored_table(source, side, column):
 
 
 def _file_here(path):
+    """A file of this machine as a `StoredFile`; of size and time 0 where it is gone."""
     facts = None
     with contextlib.suppress(OSError):
         facts = os.stat(path)
@@ -158,6 +160,7 @@ def _matches(path, pattern):
 
 
 def _parts_match(parts, wanted):
+    """Whether folders and name fit patterns one by one; `**` stands for any number of folders."""
     if not wanted:
         return not parts
     if wanted[0] == "**":

@@ -48,7 +48,7 @@ def merged(parts: Sequence[Encoded]) -> Encoded:
     """Several `Encoded` as one."""
     full = [part for part in parts if part.names]
     sure = [part.uncertainty for part in full]
-    is_sure = bool(sure) and all(one is not None for one in sure)
+    is_sure = bool(sure) and all(values is not None for values in sure)
     return Encoded(
         [name for part in full for name in part.names],
         joined([part.arrays for part in full]),
@@ -70,8 +70,8 @@ def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = No
         flat = values if key == "mask" else _stored_as(dtype, values, encoded.names)
         column = arrow.array(np.ascontiguousarray(flat).reshape(-1))
         width = int(np.prod(values.shape[1:]))
-        is_whole = values.ndim == 1
-        columns[key] = column if is_whole else arrow.FixedSizeListArray.from_arrays(column, width)
+        is_scalar = values.ndim == 1
+        columns[key] = column if is_scalar else arrow.FixedSizeListArray.from_arrays(column, width)
     if encoded.uncertainty is not None:
         columns["uncertainty"] = arrow.array(np.asarray(encoded.uncertainty, np.float32))
     stamps = _stamps([name for name, _ in encoded.rejected], items)
@@ -103,7 +103,7 @@ def _stamps(names, items):
     if items is None:
         return [""] * len(names)
     rest = iter(zip(items.names, items.stamps, strict=True))
-    return [next(stamp for own, stamp in rest if own == name) for name in names]
+    return [next(stamp for item, stamp in rest if item == name) for name in names]
 
 
 def read_names(path: Any) -> tuple[list[str], list[str], list[list[str]], dict[str, int]]:
@@ -141,8 +141,8 @@ def _reading(path, columns):
     except InputError:
         raise
     except Exception as error:  # damage leads Arrow to a dozen kinds, with messages of lines
-        said = " ".join(str(error).split())
-        expected = f"not a part of embeddings ({said}); delete it and encode again"
+        reason = " ".join(str(error).split())
+        expected = f"not a part of embeddings ({reason}); delete it and encode again"
         raise InputError(f"{path}: {expected}") from error
 
 
@@ -152,8 +152,8 @@ class Collection:
     ```python
     items = halo_search.collection.captions(["a red bird"])
     tower = halo_search.open_tower("toy_birds_pfe", "captions")
-    found = halo_search.collection.encode(items, tower, "parts", {"model": "toy_birds_pfe"})
-    found.whole().arrays["mean"].shape  # (1, 64)
+    collection = halo_search.collection.encode(items, tower, "parts", {"model": "toy_birds_pfe"})
+    collection.whole().arrays["mean"].shape  # (1, 64)
     ```
 
     Args:
@@ -189,13 +189,13 @@ class Collection:
         ids = self.ids if ids is None else np.asarray(ids)
         for number, path in enumerate(self._paths):
             start, stop = self._starts[number], self._starts[number + 1]
-            own = ids[np.searchsorted(ids, start) : np.searchsorted(ids, stop)]
-            if not len(own):
+            in_part = ids[np.searchsorted(ids, start) : np.searchsorted(ids, stop)]
+            if not len(in_part):
                 continue
             part = read_part(path, columns)
             if len(part.names) != stop - start:
                 raise InputError(f"{path}: expected {stop - start} items, found {len(part.names)}")
-            yield own, part.take(own - start)
+            yield in_part, part.take(in_part - start)
 
     def whole(self, ids: Any = None) -> Encoded:
         """All items, or some ascending ids, as one; an InputError if a part cannot be read."""

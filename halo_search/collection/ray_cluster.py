@@ -95,5 +95,6 @@ def _in_a_sentence(error):
 
 
 def _one_line(error):
+    """The last line of an error, where Ray says what happened, else its class's name."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

@@ -91,9 +91,9 @@ def pictures(source: Any, column: str = "image") -> Items:
         paths = [str(source.parent / name) for name in names]
     else:
         folder = existing_folder(source, "folder of images, or CSV or TSV file")
-        found, others = pictures_in(folder)
-        names = [path.relative_to(folder).as_posix() for path in found]
-        paths = [str(path) for path in found]
+        files, others = pictures_in(folder)
+        names = [path.relative_to(folder).as_posix() for path in files]
+        paths = [str(path) for path in files]
     if not paths:
         raise InputError(no_image(source, others))
     stamps = list(map(stamp_of, paths))
@@ -121,7 +121,9 @@ def vectors(source: Any, side: str = "images", names: Sequence[str] | None = Non
     return Items(ROWS, list(map(str, names)), range(total), [stamp] * total, path=str(source))
 
 
-def members_of(path: Any, kind: str, left: Counter[str]) -> Iterator[tuple[str, Any, str | None]]:
+def members_of(
+    path: Any, kind: str, skipped: Counter[str]
+) -> Iterator[tuple[str, Any, str | None]]:
     """`(name, contents, None)` of a tar's pictures, by suffix, or `.txt` texts; of bad ones `(name,
     None, why not)`, which also ends a tar that is cut. Other members are counted in `left`."""
     wanted, count = SUFFIXES if kind == PICTURES else (".txt",), 0
@@ -132,11 +134,11 @@ def members_of(path: Any, kind: str, left: Counter[str]) -> Iterator[tuple[str, 
                 if member.isdir():
                     continue
                 if not member.isfile():
-                    left["link" if member.islnk() or member.issym() else "not a file"] += 1
+                    skipped["link" if member.islnk() or member.issym() else "not a file"] += 1
                 elif is_hidden(name.removeprefix("./")):
-                    left[HIDDEN] += 1
+                    skipped[HIDDEN] += 1
                 elif suffix not in wanted:
-                    left[printable(suffix) or "no suffix"] += 1
+                    skipped[printable(suffix) or "no suffix"] += 1
                 else:
                     contents, count = archive.extractfile(member).read(), count + 1
                     yield printable(name), *_checked(contents, kind)
@@ -148,6 +150,7 @@ def members_of(path: Any, kind: str, left: Counter[str]) -> Iterator[tuple[str, 
 
 
 def _checked(contents, kind):
+    """A tar member's picture, or its text; `(None, why not)` where it is no text."""
     try:
         value = contents if kind == PICTURES else contents.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -156,6 +159,8 @@ def _checked(contents, kind):
 
 
 def _cells(source, column):
+    """The texts of a column or of the lines of a file; an InputError names file and line of an
+    empty one."""
     source = source.expanduser()
     if source.suffix in SEPARATORS:
         numbered = [(line, value) for line, (value,) in read_table(source, [column])]
@@ -172,7 +177,7 @@ def _cells(source, column):
 def stamp_of(path: Any) -> str:
     """Size and time of change of a file; empty where there is none."""
     try:
-        found = os.stat(path)
+        facts = os.stat(path)
     except (OSError, ValueError):  # said when it is read
         return ""
-    return f"{found.st_size}-{found.st_mtime_ns}"
+    return f"{facts.st_size}-{facts.st_mtime_ns}"

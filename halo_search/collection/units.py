@@ -65,6 +65,7 @@ class Encode:
         return {"result": pickle.dumps(result)}
 
     def _encoded(self, job, unit):
+        """Encodes a unit, writes its part, and returns its counts."""
         if self._tower is None:
             self._tower = _open(job)
         encoded = encode_unit(self._tower, unit)
@@ -78,10 +79,10 @@ class Encode:
 
 def encode_unit(tower: Any, unit: Unit) -> Encoded:
     """What became of the items of a unit, or of the members of its tar, some batches at once."""
-    kind, encoded, left = PICTURES if tower.side == "images" else TEXTS, [], Counter()
+    kind, encoded, skipped = PICTURES if tower.side == "images" else TEXTS, [], Counter()
     at_once = _AT_ONCE * tower.batch_size
     if unit.tar is not None:
-        contents = members_of(unit.tar.path, kind, left)
+        contents = members_of(unit.tar.path, kind, skipped)
     elif unit.items.kind == PICTURES and any(map(is_remote, unit.items.values)):
         contents = _fetched(unit.items, at_once)
     else:
@@ -92,7 +93,7 @@ def encode_unit(tower: Any, unit: Unit) -> Encoded:
         if good := [(name, value) for name, value, reason in batch if reason is None]:
             names, values = zip(*good, strict=True)
             encoded.append(encode_items(tower, Items(kind, names, values, names)))
-    return replace(parts.merged(encoded), left=dict(left))
+    return replace(parts.merged(encoded), left=dict(skipped))
 
 
 def _open(job):

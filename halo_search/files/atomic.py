@@ -113,8 +113,8 @@ def locked(folder):
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise InputError(f"cannot write {folder}: {error.strerror}") from error
-            said = "a file system without locks: make sure that only one process trains in it"
-            warnings.warn(f"{folder} lies on {said}", stacklevel=3)
+            reason = "a file system without locks: make sure that only one process trains in it"
+            warnings.warn(f"{folder} lies on {reason}", stacklevel=3)
         yield
 
 

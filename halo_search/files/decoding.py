@@ -112,8 +112,8 @@ def fit(picture: np.ndarray, size: int, mode: str = "crop", crop_fraction: float
         top, left = (height - side) // 2, (width - side) // 2
         picture = picture[top : top + side, left : left + side]
     # Of float32 Pillow rounds nothing, and it weighs pixels as TensorFlow's antialiasing does.
-    planes = (Image.fromarray(one.astype(np.float32)) for one in np.moveaxis(picture, 2, 0))
-    sized = [np.asarray(one.resize((size, size), Image.Resampling.BILINEAR)) for one in planes]
+    planes = (Image.fromarray(plane.astype(np.float32)) for plane in np.moveaxis(picture, 2, 0))
+    sized = [np.asarray(plane.resize((size, size), Image.Resampling.BILINEAR)) for plane in planes]
     return np.rint(np.clip(np.stack(sized, axis=2), 0.0, 255.0)).astype(np.uint8)
 
 
@@ -124,6 +124,7 @@ def resizing(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _why_unreadable(path):
+    """None, or why a picture cannot be decoded."""
     try:
         image = opened(Path(path).read_bytes())
         image.draft("RGB", (1, 1))  # a JPEG at an eighth of the size: it finds the same errors
@@ -135,6 +136,7 @@ def _why_unreadable(path):
 
 
 def _of_pillow(image, max_pixels):
+    """The pixels of a Pillow image, upright, uint8 `(height, width, 3)`."""
     _bounded(image.size, max_pixels)
     kind = getattr(image, "format", None)
     if kind is not None and kind not in FORMATS:
@@ -153,34 +155,36 @@ def _check_work(contents):
     is_packed = contents.startswith(b"BM") and contents[30:31] in (b"\1", b"\2")
     if is_packed and len(contents) > MAX_RUNS:
         raise InputError(f"a compressed BMP of more than {MAX_RUNS:,} bytes")
-    kind, found = "JPEG", _segments(contents)
+    kind, parts = "JPEG", _segments(contents)
     if not contents.startswith(_JPEG):
         is_png = contents.startswith(_PNG)
-        kind, found = ("PNG", _chunks(contents)) if is_png else ("GIF", _gif_blocks(contents))
+        kind, parts = ("PNG", _chunks(contents)) if is_png else ("GIF", _gif_blocks(contents))
     most = {"parts": MAX_PARTS[kind], "scans": MAX_SCANS, "EXIF blocks": MAX_EXIF}
     count = Counter()
-    for name in found:
+    for name in parts:
         count[name] += 1
         if count[name] > most[name]:
             raise InputError(f"a {kind} of more than {most[name]:,} {name}")
 
 
 def _segments(contents):
+    """Yields what each segment of a JPEG counts as; what is between two counts byte by byte."""
     at, is_scan = 2, False
-    while (found := _MARKER.search(contents, at)) and found[1] != b"\xd9":
+    while (marker := _MARKER.search(contents, at)) and marker[1] != b"\xd9":
         if not is_scan:  # Pillow passes over what is between two segments byte by byte
-            yield from ["parts"] * min(found.start() - at, MAX_PARTS["JPEG"] + 1)
-        at, is_scan = found.end(), found[1] == b"\xda"
+            yield from ["parts"] * min(marker.start() - at, MAX_PARTS["JPEG"] + 1)
+        at, is_scan = marker.end(), marker[1] == b"\xda"
         yield "parts"
         if is_scan:
             yield "scans"
             continue
-        if found[1] == b"\xe1" and contents.startswith(b"Exif", at + 2):
+        if marker[1] == b"\xe1" and contents.startswith(b"Exif", at + 2):
             yield "EXIF blocks"
         at += int.from_bytes(contents[at : at + 2], "big")
 
 
 def _chunks(contents):
+    """Yields what each chunk of a PNG counts as."""
     at = len(_PNG)
     while at < len(contents):
         yield "parts"
@@ -224,6 +228,7 @@ def _rgb(image):
 
 
 def _of_array(values, max_pixels):
+    """The pixels of an array `(height, width)` or `(height, width, channels)`, uint8."""
     try:
         values = np.asarray(values)
     except Exception as error:  # ragged lists, tensors on a device, foreign objects
@@ -256,11 +261,13 @@ def _of_array(values, max_pixels):
 
 
 def _three(grey_or_rgb):
+    """Grey or RGB pixels as three channels."""
     pixels = grey_or_rgb if grey_or_rgb.ndim == 3 else grey_or_rgb[..., None]
     return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
 
 
 def _bounded(size, max_pixels):
+    """Raises InputError for a picture of more pixels than are decoded."""
     width, height = size
     if width * height > max_pixels:
         raise InputError(f"{width} x {height} pixels, more than the {max_pixels:,} allowed")
@@ -303,14 +310,14 @@ def decode_for(
             contents = parent.recv_bytes()
             signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
-                image, said = opened(contents, max_pixels), (b"", b"")
+                image, reply = opened(contents, max_pixels), (b"", b"")
                 if (size := math.prod(image.size)) <= most or _is_quick(image, contents):
                     signal.setitimer(signal.ITIMER_PROF, seconds + more * size)
                     pixels = decoded(image, max_pixels)
-                    said = np.array(pixels.shape).tobytes(), np.ravel(pixels)
+                    reply = np.array(pixels.shape).tobytes(), np.ravel(pixels)
             except (InputError, MemoryError) as error:
-                said = b"", (str(error) or "it takes too much memory").encode()
+                reply = b"", (str(error) or "it takes too much memory").encode()
             signal.setitimer(signal.ITIMER_PROF, 0)
-            for part in said:
+            for part in reply:
                 parent.send_bytes(part)
-            contents = image = pixels = said = part = None
+            contents = image = pixels = reply = part = None

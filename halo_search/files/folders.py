@@ -21,7 +21,7 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, what is not UTF-8, ends of 
 def pictures_in(folder: str | os.PathLike) -> tuple[list[Path], list[tuple[str, str]]]:
     """The pictures below a folder by suffix, sorted, without hidden ones; and `(name, why)` of
     every file, link and closed folder that was left out."""
-    folder, found, others = Path(folder), [], []
+    folder, pictures, others = Path(folder), [], []
 
     def closed(error):
         others.append((_below(error.filename), (error.strerror or "cannot be read").lower()))
@@ -40,10 +40,10 @@ def pictures_in(folder: str | os.PathLike) -> tuple[list[Path], list[tuple[str, 
             elif not path.is_file():
                 others.append((name, "broken link" if path.is_symlink() else "not a file"))
             elif suffix in SUFFIXES:
-                found.append(path)
+                pictures.append(path)
             else:
                 others.append((name, printable(suffix) or "no suffix"))
-    return sorted(found), sorted((printable(name), why) for name, why in others)
+    return sorted(pictures), sorted((printable(name), why) for name, why in others)
 
 
 def by_reason(others: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -54,16 +54,16 @@ def by_reason(others: Iterable[tuple[str, str]]) -> dict[str, int]:
 def counted(count: Mapping[str, Any]) -> str:
     """`{"seen", "taken", "left": {why: how many}}` in words."""
     kinds = ", ".join(f"{number:,} {why}" for why, number in count["left"].items())
-    left = f"{sum(count['left'].values()):,} left" + (f" ({kinds})" if kinds else "")
-    return f"{count['seen']:,} seen, {count['taken']:,} taken, {left}"
+    skipped = f"{sum(count['left'].values()):,} left" + (f" ({kinds})" if kinds else "")
+    return f"{count['seen']:,} seen, {count['taken']:,} taken, {skipped}"
 
 
 def no_image(source: Any, others: Sequence[tuple[str, str]] = ()) -> str:
     """What to say of a source without pictures."""
-    left = by_reason(others)
-    found = counted({"seen": len(others), "taken": 0, "left": left})
-    hint = "; `halo search encode --cluster auto` reads tars" if ".tar" in left else ""
-    return f"{source}: holds no image ({', '.join(SUFFIXES)}); {found}{hint}"
+    skipped = by_reason(others)
+    counts = counted({"seen": len(others), "taken": 0, "left": skipped})
+    hint = "; `halo search encode --cluster auto` reads tars" if ".tar" in skipped else ""
+    return f"{source}: holds no image ({', '.join(SUFFIXES)}); {counts}{hint}"
 
 
 def is_hidden(name: str) -> bool:

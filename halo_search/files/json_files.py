@@ -75,12 +75,12 @@ def pack(value: Any) -> Any:
         return {name: pack(getattr(value, name)) for name in sorted(_fields(value))}
     if isinstance(value, np.ndarray):
         value = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        kept = base64.b64encode(zlib.compress(value.tobytes())).decode()
-        return {"shape": list(value.shape), "type": value.dtype.str, "deflated": kept}
+        packed = base64.b64encode(zlib.compress(value.tobytes())).decode()
+        return {"shape": list(value.shape), "type": value.dtype.str, "deflated": packed}
     if isinstance(value, dict):
-        return {str(key): pack(one) for key, one in value.items()}
+        return {str(key): pack(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [pack(one) for one in value]
+        return [pack(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -90,30 +90,32 @@ def unpack(kind: Any, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(kind, types.UnionType):
-        kinds = [one for one in typing.get_args(kind) if one is not type(None)]
+        kinds = [item for item in typing.get_args(kind) if item is not type(None)]
         if len(kinds) > 1 and isinstance(value, dict):
-            kinds = [one for one in kinds if _fields(one) == set(value)] or kinds
+            kinds = [item for item in kinds if _fields(item) == set(value)] or kinds
         return unpack(kinds[0], value)
     origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind)
-        return kind(**{field: unpack(hints[field], one) for field, one in value.items()})
+        return kind(**{field: unpack(hints[field], item) for field, item in value.items()})
     if kind is np.ndarray:
         data = base64.b64decode(value.get("deflated") or value["data"])
         data = zlib.decompress(data) if "deflated" in value else data
         return np.frombuffer(data, value["type"]).reshape(value["shape"]).copy()
     if origin is dict and arguments:
-        return {key: unpack(arguments[1], one) for key, one in value.items()}
+        return {key: unpack(arguments[1], item) for key, item in value.items()}
     if origin is tuple:
-        return tuple(unpack(arguments[0], one) if arguments else one for one in value)
+        return tuple(unpack(arguments[0], item) if arguments else item for item in value)
     return kind(value) if kind in (int, float) else value
 
 
 def _fields(kind):
+    """The names of the fields that a dataclass is made of."""
     return {field.name for field in dataclasses.fields(kind) if field.init}
 
 
 def _encode(value):
+    """What `json` cannot write itself: paths, dataclasses and arrays."""
     if isinstance(value, Path):
         return str(value)
     if dataclasses.is_dataclass(value):

@@ -147,8 +147,10 @@ class StoreWritten(Written):
 
     def foreign(self) -> list[str]:
         """As `Written.foreign`."""
-        own = self.names | {self.path.rpartition("/")[2]}
-        return sorted(name for name in self.present() if name not in own and not is_temporary(name))
+        known = self.names | {self.path.rpartition("/")[2]}
+        return sorted(
+            name for name in self.present() if name not in known and not is_temporary(name)
+        )
 
     def check(self) -> None:
         """As `Written.check`."""
@@ -189,6 +191,7 @@ def present_in(written: Written) -> set[str]:
 
 @contextlib.contextmanager
 def _as_input_error(path):
+    """Turns an error of Arrow's in the block into an InputError about the path."""
     try:
         yield
     except InputError:

@@ -16,10 +16,10 @@ def separator_of(path, separator=None):
     suffix. Raises InputError if it is no such character."""
     if separator is None:
         return SEPARATORS[Path(path).suffix]
-    one = "\t" if separator == "tab" else separator
-    if not isinstance(one, str) or len(one) != 1 or one in '\r\n"':
+    character = "\t" if separator == "tab" else separator
+    if not isinstance(character, str) or len(character) != 1 or character in '\r\n"':
         raise InputError(f"`separator` must be one character, or tab; received {separator!r}")
-    return one
+    return character
 
 
 def read_header(path, separator=None):
@@ -36,9 +36,9 @@ def read_table(path, columns, bad=None, separator=None):
     lines = _lines(path, bad)
     header = _header(path, lines, separator)
     for column in columns:
-        if (found := header.count(column)) > 1:
-            raise InputError(f"{path}:1: expected one column {column!r}, found {found}")
-        if not found:
+        if (count := header.count(column)) > 1:
+            raise InputError(f"{path}:1: expected one column {column!r}, found {count}")
+        if not count:
             raise InputError(
                 f"{path}:1: expected a column {column!r}, found {header or 'none'} between "
                 f"{separator!r}; is that the `separator`?"
@@ -48,8 +48,10 @@ def read_table(path, columns, bad=None, separator=None):
     next(rows, None)
     for line, row in rows:
         if len(row) > len(header):
-            said = f"expected {len(header)} fields, found {len(row)}; put a text with {separator!r}"
-            bad(f"{path}:{line}", f"{said} in double quotes, or write a .tsv file without tabs")
+            reason = (
+                f"expected {len(header)} fields, found {len(row)}; put a text with {separator!r}"
+            )
+            bad(f"{path}:{line}", f"{reason} in double quotes, or write a .tsv file without tabs")
         elif row:
             cells = [row[place] if place < len(row) else None for place in places]
             yield line, [None if (c or "").strip().lower() in MISSING else c for c in cells]
@@ -81,6 +83,6 @@ def _rows(path, lines, separator, bad):
             return
         except csv.Error as error:
             why = "a quote is not closed, or a quote within a text is not written twice"
-            said = str(error) if "field" in str(error) else f"{error}; {why}"
-            bad(f"{path}:{start + done + 1}", said)
+            reason = str(error) if "field" in str(error) else f"{error}; {why}"
+            bad(f"{path}:{start + done + 1}", reason)
             start += done + 1

@@ -39,6 +39,7 @@ def read_text(path, bad=None):
 
 
 def _decoded(path, data, bad):
+    """Yields the lines of bytes as text; a line that is no UTF-8 is reported and comes empty."""
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         try:
             yield line.decode("utf-8")
@@ -80,14 +81,14 @@ def name_on_disk(folder, name):
     folder = Path(folder)
     if name.isascii() or os.path.isfile(folder / name):
         return name
-    found = PurePosixPath()
+    on_disk = PurePosixPath()
     for part in PurePosixPath(name).parts:
-        forms = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
-        there = next((one for one in forms if os.path.exists(folder / found / one)), None)
+        forms = (part, *(unicodedata.normalize(norm, part) for norm in ("NFC", "NFD")))
+        there = next((form for form in forms if os.path.exists(folder / on_disk / form)), None)
         if there is None:
             return name
-        found /= there
-    return str(found)
+        on_disk /= there
+    return str(on_disk)
 
 
 def lines_of(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 from halo_search.files.tables import SEPARATORS, read_table
 from halo_search.files.text_files import read_lines
 
@@ -53,6 +53,7 @@ def read_column(spec, root=None):
 
 @functools.lru_cache(maxsize=8)  # three splits read the same files
 def _checked_vectors(path, name, what, *_):
+    """The vectors of a file, `(rows, dim)`; an InputError names the first row that is none."""
     array = _array(path, name, what, rank=2)
     where = path if name is None else f"{path}:{name}"
     if array.ndim != 2 or not array.size:
@@ -60,16 +61,20 @@ def _checked_vectors(path, name, what, *_):
     if array.dtype not in (np.float16, np.float32, np.float64) or not array.dtype.isnative:
         raise InputError(f"{where}: expected float16, float32 or float64, found {array.dtype}")
     for start, block in _blocks(array):
-        for bad, said in (
+        for bad, expected in (
             (~np.isfinite(block).all(axis=1), "finite numbers, row {} has NaN or infinities"),
             (~block.any(axis=1), "vectors with a direction, row {} is all zeros"),
         ):
             if bad.any():
-                raise InputError(f"{where}: expected {said.format(start + int(np.argmax(bad)))}")
+                raise InputError(
+                    f"{where}: expected {expected.format(start + int(np.argmax(bad)))}"
+                )
     return array
 
 
 def _array(path, name, what, rank):
+    """An array of a file, by its name or else the only one of `rank`; an InputError if there is
+    none."""
     try:
         if path.suffix == NPY:
             if name is not None:
@@ -97,11 +102,11 @@ def _array(path, name, what, rank):
     except InputError:
         raise
     except Exception as error:  # damage leads NumPy, Arrow and safetensors to a dozen kinds
-        said = (getattr(error, "strerror", None) or str(error)).split("\n")[0]
+        reason = (getattr(error, "strerror", None) or str(error)).split("\n")[0]
         marks = "Object arrays", "Python objects", "pickled"
-        if any(mark in said for mark in marks[: 3 if path.suffix == NPY else 2]):
-            said = "it holds Python objects (a pickle), which are refused unread"
-        raise InputError(f"{path}: not a whole {path.suffix} file ({said})") from error
+        if any(mark in reason for mark in marks[: 3 if path.suffix == NPY else 2]):
+            reason = "it holds Python objects (a pickle), which are refused unread"
+        raise InputError(f"{path}: not a whole {path.suffix} file ({reason})") from error
 
 
 def _chosen(path, name, what, ranks, rank):
@@ -121,7 +126,9 @@ def _chosen(path, name, what, ranks, rank):
 
 
 def _parquet(path, name, what):
-    parquet, compute = (require(f"pyarrow.{part}", "datasets") for part in ("parquet", "compute"))
+    """A column of vectors `(rows, dim)`, or of texts."""
+    from pyarrow import compute, parquet  # here: other files need none of it
+
     schema = parquet.read_schema(path)
     ranks = {field.name: 2 if field.type.num_fields else 1 for field in schema}
     chosen = _chosen(path, name, what, ranks, None if what is None else 2)
@@ -141,6 +148,7 @@ def _parquet(path, name, what):
 
 
 def _blocks(array):
+    """Yields `(first row, rows)` of an array, which may be mapped, a block at a time."""
     for start in range(0, len(array), _BLOCK):
         yield start, np.asarray(array[start : start + _BLOCK])
 
@@ -148,7 +156,7 @@ def _blocks(array):
 def _version(path):
     """What tells whether a file is still the same. Raises InputError if there is no such file."""
     try:
-        found = path.stat()
+        facts = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return found.st_size, found.st_mtime_ns
+    return facts.st_size, facts.st_mtime_ns

@@ -50,12 +50,12 @@ def facts_of(path: Path) -> dict[str, str]:
 def check_facts(path: Path, facts: dict[str, str], contents: bytes | None = None) -> None:
     """Raises an InputError unless a file, or its contents, are as `facts_of` it were."""
     try:
-        found = facts_of(path)["sha256"] if contents is None else _sha256(contents)
+        actual = facts_of(path)["sha256"] if contents is None else _sha256(contents)
     except FileNotFoundError:
         raise InputError(f"{path}: is missing") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    if found != facts["sha256"]:
+    if actual != facts["sha256"]:
         raise InputError(f"{path}: is damaged: its checksum is another than when saved")
 
 
@@ -91,8 +91,8 @@ class Written:
             return []
         # In this order, since others may claim and remove names meanwhile.
         there = [path.name for path in self.folder.iterdir() if not is_temporary(path.name)]
-        own = self.names | {LOCK_FILE, self.path.name}
-        return sorted(name for name in there if name not in own and self._has(name))
+        known = self.names | {LOCK_FILE, self.path.name}
+        return sorted(name for name in there if name not in known and self._has(name))
 
     def check(self) -> None:
         """Raises an InputError that names what the program did not write, if there is any."""
@@ -132,6 +132,7 @@ class Written:
         return os.path.lexists(self.folder / name)
 
     def _refuse(self, names):
+        """Raises an InputError about names that this program did not write, if there are any."""
         if names:
             more = f" and {len(names) - 1} more" if names[1:] else ""
             raise InputError(

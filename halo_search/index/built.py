@@ -76,8 +76,8 @@ def load(
     """`(setup, names, index, beside(its folder, the files), towers(setup))` of one build, also
     while another takes its place; with towers the index needs no Keras. May raise InputError."""
     setup = failed = None
-    while setup != (found := read_setup(out)):  # else its files were deleted with their build
-        setup, folder, files = found, out / found["index"], found["files"]
+    while setup != (current := read_setup(out)):  # else its files were deleted with their build
+        setup, folder, files = current, out / current["index"], current["files"]
         try:
             names = read_object(folder / NAMES) if NAMES in files else None
             for name, facts in files.items():
@@ -118,14 +118,15 @@ def parts_for(written: Written, fits: Callable[[Path], bool]) -> Path:
 
 def write_names(folder: Path, names: dict[int, str]) -> None:
     """Writes what the items of an index are called."""
-    write_text(folder / NAMES, json.dumps({str(one): name for one, name in names.items()}) + "\n")
+    by_id = {str(number): name for number, name in names.items()}
+    write_text(folder / NAMES, json.dumps(by_id) + "\n")
 
 
 def commit(written: Written, setup: dict[str, Any]) -> None:
     """Makes what `setup` names the searchable gallery, and removes what was listed before it."""
     folder = written.folder / setup["index"]
-    told = {*BESIDE, MANIFEST}  # so that no other index can take the place of this one
-    files = (path for path in sorted(folder.iterdir()) if path.name in told)
+    checked = {*BESIDE, MANIFEST}  # so that no other index can take the place of this one
+    files = (path for path in sorted(folder.iterdir()) if path.name in checked)
     written.write({**setup, "files": {path.name: facts_of(path) for path in files}})
     written.remove(written.names - _named(setup))
 
@@ -133,8 +134,8 @@ def commit(written: Written, setup: dict[str, Any]) -> None:
 def _named(setup):
     """The names in the folder that a setup still needs."""
     towers = setup.get("towers")
-    own_towers = towers if isinstance(towers, str) else None  # else they are the package's
-    named = {setup.get("index"), own_towers, setup.get("parts", {}).get("folder"), SKIPPED}
+    towers_here = towers if isinstance(towers, str) else None  # else they are the package's
+    named = {setup.get("index"), towers_here, setup.get("parts", {}).get("folder"), SKIPPED}
     return named | ({MODEL} if setup.get("model") == MODEL else set())
 
 
@@ -165,13 +166,13 @@ def index_of(
 
         if candidates is not None:
             raise ValueError("`candidates` must be None for LanceDB: nothing is ranked again")
-        found = (part for _, part in arrays())
-        return LanceIndex.build(folder, found, similarity, side=side, hubs=hubs), names
-    found = arrays()
-    ids, first = next(found)
+        parts_of_items = (part for _, part in arrays())
+        return LanceIndex.build(folder, parts_of_items, similarity, side=side, hubs=hubs), names
+    parts_of_items = arrays()
+    ids, first = next(parts_of_items)
     index = Index.build(first, similarity, ids, side, candidates, hubs=hubs)
     index.reserve(len(parts) - len(index))
-    for ids, part in found:
+    for ids, part in parts_of_items:
         index.add(part, ids)
     if index.has_moments:
         _ = index.moments  # so that they are saved with it

@@ -78,24 +78,27 @@ def ids_among(among, names):
         if names is None:
             raise ValueError(f"`among` must be ids: the items have no names; received {among!r}")
         pattern = comparable(among)
-        found = [one for one, name in names.items() if fnmatch.fnmatch(comparable(name), pattern)]
-        if not found:
+        forms = {number: comparable(name) for number, name in names.items()}
+        matches = [number for number, form in forms.items() if fnmatch.fnmatch(form, pattern)]
+        if not matches:
             raise ValueError(f"`among` must be a pattern of names; {among!r} fits none")
-        return found
-    if not any(isinstance(one, str) for one in among):
+        return matches
+    if not any(isinstance(item, str) for item in among):
         return among
-    texts, by_name, by_form = [str(one) for one in among], {}, {}
-    for one, name in (names or {}).items():
-        by_name.setdefault(name, []).append(one)
-        by_form.setdefault(comparable(name), []).append(one)
-    found = [by_name.get(text) or by_form.get(comparable(text)) for text in texts]
-    for text, ids in zip(texts, found, strict=True):
+    texts, by_name, by_form = [str(item) for item in among], {}, {}
+    for number, name in (names or {}).items():
+        by_name.setdefault(name, []).append(number)
+        by_form.setdefault(comparable(name), []).append(number)
+    matches = [by_name.get(text) or by_form.get(comparable(text)) for text in texts]
+    for text, ids in zip(texts, matches, strict=True):
         if ids is None and not text.isdecimal():
             raise ValueError(f"`among` must be names or ids of items; {text!r} is none")
     text, count = collections.Counter(texts).most_common(1)[0]
     if count > 1:
         raise ValueError(f"`among` must be distinct; received {text!r} twice")
-    return [one for text, ids in zip(texts, found, strict=True) for one in ids or [int(text)]]
+    return [
+        number for text, ids in zip(texts, matches, strict=True) for number in ids or [int(text)]
+    ]
 
 
 def refuse_missing(missing, name="ids"):
@@ -105,5 +108,6 @@ def refuse_missing(missing, name="ids"):
 
 
 def _some(ids):
+    """Up to five ids for a message, and how many others."""
     shown = ", ".join(map(str, ids[:5].tolist()))
     return shown if len(ids) <= 5 else f"{shown} and {len(ids) - 5} others"

@@ -90,16 +90,16 @@ def first(index, queries, k, ids, score_of, ascending, longest=None):
     every, approximate = slice(None), None
     if len(queries) == 1:
         approximate = _product_values(index, queries)
-        found, rows = _nearest(index, approximate, count)
+        nearest, rows = _nearest(index, approximate, count)
     else:
         with _one_thread_if_small(queries.size * index.ntotal):
-            found, rows = index.search(queries, count)
+            nearest, rows = index.search(queries, count)
     values = values_of(index, queries, rows)
     values[rows < 0] = np.nan
     scores, rows = best(score_of(values, every), rows, k, ascending, ids)
     if count == len(ids):
         return scores, rows
-    bound = score_of(_bound(index, queries, values, found[:, -1], longest), every)[:, 0]
+    bound = score_of(_bound(index, queries, values, nearest[:, -1], longest), every)[:, 0]
     last = scores[:, -1]
     # Of what is not a number nothing is proven.
     for query in np.flatnonzero(~(bound > last if ascending else bound < last)):
@@ -115,6 +115,7 @@ def first(index, queries, k, ids, score_of, ascending, longest=None):
 
 @contextlib.contextmanager
 def _one_thread_if_small(products):
+    """Holds OpenMP to the calling thread for a search of few products."""
     before = faiss.omp_get_max_threads()  # OpenMP counts the threads of each calling thread apart
     if products <= _SMALL:
         faiss.omp_set_num_threads(1)
@@ -128,9 +129,9 @@ def values_of(index, queries, rows):
     """FAISS' values `(queries, k)` of given rows, squared distances from differences."""
     rows = np.ascontiguousarray(rows, np.int64)
     values = np.empty(rows.shape, np.float32)
-    asked, found, wanted = map(faiss.swig_ptr, (queries, values, rows))
+    asked, results, wanted = map(faiss.swig_ptr, (queries, values, rows))
     with _one_thread_if_small(rows.size * index.d):
-        index.compute_distance_subset(len(queries), asked, rows.shape[1], found, wanted)
+        index.compute_distance_subset(len(queries), asked, rows.shape[1], results, wanted)
     return values
 
 
@@ -174,11 +175,11 @@ def _norms(index):
 def _nearest(index, values, k):
     """The k nearest rows by `values` `(1, rows)`, as of `index.search`, the last last."""
     keys = values[0] if index.metric_type == faiss.METRIC_L2 else -values[0]
-    whole = len(keys) // _RUN * _RUN
+    in_runs = len(keys) // _RUN * _RUN
     if (k + 1) * _RUN < len(keys):
         # The k nearest are in the k runs whose nearest are nearest, so few have to be sorted.
-        runs = np.argpartition(keys[:whole].reshape(-1, _RUN).min(axis=1), k - 1)[:k]
-        rows = np.append(runs[:, None] * _RUN + np.arange(_RUN), np.arange(whole, len(keys)))
+        runs = np.argpartition(keys[:in_runs].reshape(-1, _RUN).min(axis=1), k - 1)[:k]
+        rows = np.append(runs[:, None] * _RUN + np.arange(_RUN), np.arange(in_runs, len(keys)))
     else:
         rows = np.arange(len(keys))
     rows = rows[np.argpartition(keys[rows], k - 1)[:k]]
@@ -235,9 +236,9 @@ def by_query(queries, rows):
     `(queries, num_elements * k)`, −1 for masked elements."""
     items, num_elements, _ = queries["elements"].shape
     if "mask" in queries:
-        found = np.full((items * num_elements, rows.shape[1]), -1, rows.dtype)
-        found[queries["mask"].reshape(-1)] = rows
-        rows = found
+        filled = np.full((items * num_elements, rows.shape[1]), -1, rows.dtype)
+        filled[queries["mask"].reshape(-1)] = rows
+        rows = filled
     return rows.reshape(items, -1)
 
 

@@ -66,8 +66,8 @@ def hubs(index: Any, questions: EmbeddingLike) -> list[Hub]:
         return []
     bank = thinned(as_arrays(questions, "questions"), QUESTIONS)
     first = min(FIRST, len(index) // 20)
-    found = index.search(bank, first)[1]
-    ids, counts = np.unique(found[found >= 0], return_counts=True)
+    answers = index.search(bank, first)[1]
+    ids, counts = np.unique(answers[answers >= 0], return_counts=True)
     shares = counts / length(bank)
     least = max(SHARE, TIMES * first / len(index))
     order = np.lexsort((ids, -shares))

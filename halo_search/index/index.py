@@ -144,8 +144,8 @@ class Index(Searchable):
             if self.description["embedding"] == SET:
                 rows = np.where(rows < 0, exact.NONE, self._owner[rows])
                 rows = unique_candidates(by_query(queries, rows))
-            own = self._embeddings, rows
-            scores = rescored(self.similarity, self.description["side"], queries, *own)
+            side, gallery = self.description["side"], self._embeddings
+            scores = rescored(self.similarity, side, queries, gallery, rows)
             scores, rows = best(scores, rows, k, ascending, self._ids)
         ids = self._ids[rows]
         if rows[:, -1].min(initial=0) < 0:
@@ -287,8 +287,8 @@ class Index(Searchable):
         if self._order is None:
             self._order = np.argsort(held, kind="stable")
         first = np.searchsorted(held, ids, sorter=self._order)
-        found = self._order[np.minimum(first, len(held) - 1)]
-        return np.where(held[found] == ids, found, exact.NONE)
+        rows = self._order[np.minimum(first, len(held) - 1)]
+        return np.where(held[rows] == ids, rows, exact.NONE)
 
     @alone
     def item_vectors(self, places):
@@ -296,10 +296,11 @@ class Index(Searchable):
         rows of the columns, `(items,)`. What corrects hubs is no part of them."""
         if not self.has_moments:
             return self.own_space.item_vectors(take(self._embeddings, places))
-        found = exact.vectors(self._rows)[places]
-        return found if self.hubs is None else found[:, :-1]
+        vectors = exact.vectors(self._rows)[places]
+        return vectors if self.hubs is None else vectors[:, :-1]
 
     def _all_scores(self, queries, kind=np.float64):
+        """As of `Searchable`; where candidates are ranked, of the similarity itself."""
         if self.has_moments:
             return super()._all_scores(queries, kind)
         more = self.description["side"], queries, self._embeddings
@@ -313,36 +314,38 @@ class Index(Searchable):
         scores = rescored(self.similarity, self.description["side"], queries, items, rows)
         scores = scoring.sign(self.similarity) * scores.astype(np.float64)
         if int(self.description["candidates"]) < self.faiss.ntotal:
-            found = self._within_candidates(queries, items, rows)
-            scores = np.where(found, scores, -np.inf)
+            is_candidate = self._within_candidates(queries, items, rows)
+            scores = np.where(is_candidate, scores, -np.inf)
         return np.where(rows < 0, np.nan, scores)
 
     def _within_candidates(self, queries, items, rows):
         """Whether each pair's item is nearer than the last candidate of the query or an element."""
-        asked, own = self._space.queries(queries), self._space.gallery(items)
+        asked, vectors = self._space.queries(queries), self._space.gallery(items)
         last = self._nearest(asked, int(self.description["candidates"]))[0][:, -1]
         if self.description["embedding"] != SET:
-            values = exact.pair_values(self._space.metric, asked, own, rows)
+            values = exact.pair_values(self._space.metric, asked, vectors, rows)
             last = last[:, None]
             return values <= last if self._space.metric == "l2" else values >= last
         last = by_query(queries, last[:, None])
-        asked, own = unit(queries["elements"]), unit(items["elements"])
-        found = np.zeros(rows.shape, bool)
+        asked, vectors = unit(queries["elements"]), unit(items["elements"])
+        is_within = np.zeros(rows.shape, bool)
         for query in range(len(rows)):
             theirs = np.maximum(rows[query], 0)
-            reached = np.einsum("ed,nkd->nek", asked[query], own[theirs]) >= last[query][:, None]
+            reached = (
+                np.einsum("ed,nkd->nek", asked[query], vectors[theirs]) >= last[query][:, None]
+            )
             if "mask" in queries:
                 reached &= queries["mask"][query][:, None]
             if "mask" in items:
                 reached &= items["mask"][theirs][:, None]
-            found[query] = reached.any(axis=(1, 2))
-        return found
+            is_within[query] = reached.any(axis=(1, 2))
+        return is_within
 
     def _stored_vectors(self):
         """Yields the vectors of all items in the space of their scores, a part at a time."""
-        whole = exact.vectors(self._rows)
-        for start in range(0, len(whole), searchable.CHUNK):
-            yield whole[start : start + searchable.CHUNK]
+        vectors = exact.vectors(self._rows)
+        for start in range(0, len(vectors), searchable.CHUNK):
+            yield vectors[start : start + searchable.CHUNK]
 
     @property
     def _ids(self):

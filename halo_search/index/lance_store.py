@@ -118,6 +118,7 @@ class LanceStore:
                 self._is_behind = False
 
     def _take_turn(self):
+        """Locks the folder for a change of the state that this index has read."""
         try:
             self._turn.acquire()
         except Timeout:

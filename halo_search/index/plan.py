@@ -126,10 +126,12 @@ def warn_of_zeros(description, vectors, name, first=0):
 
 
 def _first(arrays):
+    """The means, or the elements of sets, whose shape says what a gallery is."""
     return arrays.get("mean", arrays.get("elements"))
 
 
 def _described(what, arrays):
+    """A kind of embedding and its shape, for a message."""
     return f"{what} of shape {_first(arrays).shape}"
 
 

@@ -80,12 +80,12 @@ def portable(similarity):
     return Portable.fitted(similarity, scorer, name_of(similarity), sign(similarity) < 0)
 
 
-def rank_alike(one, other):
+def rank_alike(similarity, other):
     """Whether two similarities give the same scores: by their numbers, else by what they are."""
-    numbers, others = portable(one), portable(other)
+    numbers, others = portable(similarity), portable(other)
     if numbers is not None and others is not None:
         return numbers.is_close(others)
-    return one is other or (numbers is others and one.identity() == other.identity())
+    return similarity is other or (numbers is others and similarity.identity() == other.identity())
 
 
 def described(description, similarity, has_portable):
@@ -120,6 +120,7 @@ def saved(path, description, wanted=None):
 
 
 def _keras():
+    """The door to Keras, opened for a similarity that is not plain numbers."""
     from halo_search.towers import keras_models  # towers know of indexes, not the reverse
 
     return keras_models()

@@ -43,6 +43,7 @@ class Searchable:
 
     @property
     def _score(self):
+        """Function from the space's values to scores."""
         return self.similarity.scorer()
 
     def _prepared(self, chunk, first):
@@ -82,8 +83,10 @@ class Searchable:
         return self.answer_vectors(np.random.default_rng(seed).permutation(self.ids)[:count])
 
     def _all_scores(self, queries, kind=np.float64):
-        found, sign = self._stored_vectors(), scoring.sign(self.similarity)
-        return of_vectors(self._space, self._score, sign, queries, found, kind)
+        """Yields `(slice of the queries, scores (some, items))` over all items, higher is
+        better."""
+        parts, sign = self._stored_vectors(), scoring.sign(self.similarity)
+        return of_vectors(self._space, self._score, sign, queries, parts, kind)
 
     @alone
     def over_the_gallery(self, queries):
@@ -161,8 +164,8 @@ class Searchable:
             beside = np.empty((len(ids), len(reached_ranks(depth)))), np.zeros(ids.shape, bool)
             for start in range(0, len(ids), _QUERIES):
                 rows = slice(start, start + _QUERIES)
-                found = agreement(self.answer_vectors(ids[rows]), centre, copies)
-                beside[0][rows], beside[1][rows] = found
+                vectors = self.answer_vectors(ids[rows])
+                beside[0][rows], beside[1][rows] = agreement(vectors, centre, copies)
         return QueryScores(top, *self.over_the_gallery(queries), len(self), *beside)
 
     @alone
@@ -195,8 +198,8 @@ class Searchable:
                 f"is not true of one of {len(self):,}: calibrate on this gallery, see "
                 "halo_search.confidence.calibrate_on"
             )
-        found = self.query_scores(queries, scores, ids, confidence.copies)
-        return confidence.probability(found, uncertainty)
+        summary = self.query_scores(queries, scores, ids, confidence.copies)
+        return confidence.probability(summary, uncertainty)
 
     @alone
     def probe(
@@ -218,7 +221,7 @@ class Searchable:
         left_out = None
         if self.hubs is not None:
             left_out = self.hubs.left_out(queries, rows, length(own))
-        own_scores = self.pair_scores(queries, own, rows, left_out)
+        match_scores = self.pair_scores(queries, own, rows, left_out)
         more = ()
         if without.agreement is not None:
             items = self.own_space.item_vectors(own)
@@ -228,33 +231,33 @@ class Searchable:
                 self.centre,
                 copies,
             )
-        probed = put_there(without, own_scores, *more)
+        probed = put_there(without, match_scores, *more)
         beyond = np.isnan(probed.ranks)  # the answers: counted, of all probes or a random part
         most = COUNTED if len(self) <= LARGE else COUNTED / 2
         if beyond.mean() > most:  # whether a probe is counted must not depend on its rank
-            kept = np.random.default_rng(seed).random(len(beyond)) < most / beyond.mean()
-            probed.ranks[~kept] = np.nan
-            beyond &= kept
+            is_counted = np.random.default_rng(seed).random(len(beyond)) < most / beyond.mean()
+            probed.ranks[~is_counted] = np.nan
+            beyond &= is_counted
         if len(chosen := np.flatnonzero(beyond)):
             least = probed.match_scores[chosen]
             probed.ranks[chosen] = 1.0 + self.count_at_least(take(queries, chosen), least)
         return probed
 
 
-def of_vectors(space, score, sign, queries, found, kind):
+def of_vectors(space, score, sign, queries, parts, kind):
     """Yields `(slice of the queries, scores (some, items))`, higher is better, of vectors of a
     space that come in parts, by a function of FAISS' value from products in `kind`."""
     rows = np.asarray(space.queries(queries), kind)
     norms = np.square(rows, dtype=np.float64).sum(axis=1)[:, None]
     shift = np.zeros(len(rows)) if space.offset is None else space.offset(queries)
     shift = np.asarray(shift, np.float64)[:, None]
-    for part in found:
+    for part in parts:
         part = part.astype(kind, copy=False)
-        own = np.square(part, dtype=np.float64).sum(axis=1)
+        part_norms = np.square(part, dtype=np.float64).sum(axis=1)
         for chosen in _slices(len(rows), _BLOCK // len(part)):
             values = rows[chosen] @ part.T
             if space.metric == "l2":
-                values = np.maximum(norms[chosen] + own - 2 * values, 0)
+                values = np.maximum(norms[chosen] + part_norms - 2 * values, 0)
             yield chosen, sign * score(values + shift[chosen])
 
 
@@ -276,8 +279,8 @@ def mean_and_variance(blocks, count):
     total, mean, spread = np.zeros((3, count))
     for chosen, scores in blocks:
         size, before = scores.shape[1], total[chosen]
-        own = scores.mean(axis=1)
-        shift = own - mean[chosen]
+        part_mean = scores.mean(axis=1)
+        shift = part_mean - mean[chosen]
         # Chan et al. 1982, as `GalleryMoments` adds up shards.
         mean[chosen] += shift * size / (before + size)
         spread[chosen] += size * scores.var(axis=1) + shift**2 * before * size / (before + size)
@@ -299,5 +302,6 @@ def moments_of(parts):
 
 
 def _slices(count, step):
+    """Slices of at most `step` rows, and of one at least, over `count` rows."""
     step = max(1, step)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

@@ -92,11 +92,11 @@ BY_NAME = {
 }
 
 # The other similarities of the library, which Keras computes.
-_OF_KERAS = (
+OF_KERAS = (
     *("average_l2", "bhattacharyya", "chamfer", "elk", "jeffreys", "kl", "match_probability"),
     *("maximum_pair", "min_kl", "reverse_kl", "set_match_probability", "smooth_chamfer"),
 )
 
 # The one list of the library's similarities that need no trained model: commands refuse any other
 # name before they import Keras, and `zoo.similarities` reads it.
-NAMES = tuple(sorted((*BY_NAME, *_OF_KERAS)))
+NAMES = tuple(sorted((*BY_NAME, *OF_KERAS)))

@@ -49,8 +49,8 @@ def write(folder, description, index, columns, moments=None, bank=None, expected
             try:
                 _write_files(data, index, columns, moments, bank)
                 files = {path.name: facts_of(path) for path in sorted(data.iterdir())}
-                said = {"version": VERSION, **description, "data": data.name, "files": files}
-                written.write(said)
+                manifest = {"version": VERSION, **description, "data": data.name, "files": files}
+                written.write(manifest)
             finally:
                 ended = written.content.get("data") == data.name
                 written.remove({before} if ended else {data.name})
@@ -66,8 +66,8 @@ def read(folder, similarity=None):
     if not path.is_file():
         raise InputError(f"{folder}: expected a folder with an {MANIFEST}, as `Index.save` makes")
     manifest = failed = None
-    while manifest != (found := read_sealed(path)):  # else it was replaced while it was opened
-        manifest = found
+    while manifest != (current := read_sealed(path)):  # else it was replaced while it was opened
+        manifest = current
         try:
             return _read(path, manifest, similarity)
         except InputError as error:
@@ -76,6 +76,8 @@ def read(folder, similarity=None):
 
 
 def _read(path, manifest, similarity):
+    """As `read`, of the data that one manifest names; an InputError if its files are not as
+    listed."""
     if "engine" in manifest:
         raise InputError(f"{path}: an index of LanceDB; LanceIndex.load opens it")
     if manifest.get("version") != VERSION:
@@ -99,6 +101,8 @@ def _read(path, manifest, similarity):
 
 
 def _write_files(data, index, columns, moments, bank):
+    """Writes FAISS' index, the columns, moments and bank into a new data folder, and flushes
+    them."""
     try:
         faiss.write_index(index, str(data / FAISS_FILE))
     except RuntimeError as error:  # FAISS' only way to report a full disk

@@ -8,7 +8,7 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,8 @@ UNREAD = 30  # seconds after which a client that reads nothing is left
 
 
 def _not_empty(text):
-    if not any(one.isprintable() and not one.isspace() for one in text):
+    """A text with a letter that can be seen; else a ValueError."""
+    if not any(letter.isprintable() and not letter.isspace() for letter in text):
         raise ValueError("expected a text; received an empty one")
     return text
 
@@ -77,39 +78,56 @@ class Question(BaseModel):
     offset: int = Field(0, ge=0, description="results of all that fits to pass over", strict=True)
 
     @model_validator(mode="after")
-    def _one_way(self):
+    def _is_consistent(self):
+        """Raises ValueError unless there is one question, and not too many results are wanted."""
         given = [n for n in ("question", "questions", "image") if getattr(self, n) is not None]
         if len(given) != 1:
-            found = " and ".join(given) or "none of them"
-            raise ValueError(f"expected question, questions or image; received {found}")
+            received = " and ".join(given) or "none of them"
+            raise ValueError(f"expected question, questions or image; received {received}")
         if self.offset and not self.all:
             raise ValueError("offset goes with all")
         if self.k * len(self.questions or [0]) > MAX_RESULTS:
-            found = f"{len(self.questions)} questions with k {self.k}"
-            raise ValueError(f"at most {MAX_RESULTS:,} results per request; received {found}")
+            received = f"{len(self.questions)} questions with k {self.k}"
+            raise ValueError(f"at most {MAX_RESULTS:,} results per request; received {received}")
         return self
+
+
+class Waiting(NamedTuple):
+    """A request that waits for its answers."""
+
+    questions: list[Any]  # of one kind
+    wanted: tuple[type, int, Any]  # the kind, `k` and `among`: requests alike go together
+    future: asyncio.Future
 
 
 class Together:
     """Asks a retriever in batches: questions that come while it is busy wait, and those that want
-    as many results of the same part go together. No answer depends on what goes with it."""
+    as many results of the same part go together. No answer depends on what goes with it.
 
-    def __init__(self, retriever):
-        self.retriever, self.waiting, self.listed = retriever, [], 0
-        self.running, self.one = None, asyncio.Lock()  # keeps the task from the collector
+    Attributes:
+        waiting: the requests that wait.
+        listed: how many questions of lists are under way.
+    """
+
+    def __init__(self, retriever: Retriever):
+        self.retriever = retriever
+        self.waiting: list[Waiting] = []
+        self.listed = 0
+        self._running: asyncio.Task | None = None  # keeps the task from the collector
+        self._page_turn = asyncio.Lock()  # one page of all that fits at a time
 
     async def ask(self, questions: list[Any], k: int, among: Any = None) -> list[Any]:
         """`questions`, of one kind, with `k` results each: a list of `Answer`s."""
         future = asyncio.get_running_loop().create_future()
-        self.waiting.append((questions, (type(questions[0]), k, among), future))
-        if self.running is None or self.running.done():
-            self.running = asyncio.create_task(self._run())
+        self.waiting.append(Waiting(questions, (type(questions[0]), k, among), future))
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run())
         return await future
 
     async def answers(self, asked: Question, listed: Sequence[Any]) -> list[dict[str, Any]]:
         """The answers to what is listed, a few at a time; others come in between. A
         StarletteHTTPException where too many of lists wait."""
-        found, many = [], len(asked.questions or ())
+        values, many = [], len(asked.questions or ())
         if many and self.listed and self.listed + many > MAX_WAITING:
             raise StarletteHTTPException(503, "too many lists wait; try again in a few seconds")
         self.listed += many
@@ -117,44 +135,48 @@ class Together:
             for start in range(0, len(listed), 1 if asked.all else AT_ONCE):
                 if asked.all:
                     page = listed[start], asked.offset, asked.k, FIT, asked.among
-                    async with self.one:
+                    async with self._page_turn:
                         answers = [await asyncio.to_thread(self.retriever.all, *page)]
                 else:
                     some = listed[start : start + AT_ONCE]
                     answers = await self.ask(some, asked.k, asked.among)
-                found += [answer.to_dict() for answer in answers]
+                values += [answer.to_dict() for answer in answers]
         finally:
             self.listed -= many
-        return found
+        return values
 
     async def _run(self):
+        """Answers until nothing waits."""
         while self.waiting:
-            await self._answer(self._next())
+            await self._answer(self._next_batch())
 
     async def _answer(self, batch):
-        questions, (_, *wanted) = [one for each, _, _ in batch for one in each], batch[0][1]
+        """Asks the questions of requests that are alike, and hands each request its answers."""
+        questions = [question for request in batch for question in request.questions]
+        _, k, among = batch[0].wanted
         try:
-            answers = iter(await asyncio.to_thread(self.retriever.ask, questions, *wanted))
+            answers = iter(await asyncio.to_thread(self.retriever.ask, questions, k, among))
         except Exception as error:
             if len(batch) > 1:  # one request failed, which the others need not know
-                for one in batch:
-                    await self._answer([one])
-            elif not batch[0][-1].done():
-                batch[0][-1].set_exception(error)
+                for request in batch:
+                    await self._answer([request])
+            elif not batch[0].future.done():
+                batch[0].future.set_exception(error)
             return
-        for each, _, future in batch:
-            own = [next(answers) for _ in each]
-            if not future.done():
-                future.set_result(own)
+        for request in batch:
+            of_request = [next(answers) for _ in request.questions]
+            if not request.future.done():
+                request.future.set_result(of_request)
 
-    def _next(self):
+    def _next_batch(self):
         """A short request and those like it, as many as one batch holds; the oldest first."""
-        self.waiting.sort(key=lambda one: len(one[0]))
-        like, count, batch, rest = self.waiting[0][1], 0, [], []
-        for one in self.waiting:
-            fits = one[1] == like and (not batch or count + len(one[0]) <= AT_ONCE)
-            (batch if fits else rest).append(one)
-            count += len(one[0]) * fits
+        self.waiting.sort(key=lambda request: len(request.questions))
+        wanted, count, batch, rest = self.waiting[0].wanted, 0, [], []
+        for request in self.waiting:
+            size = len(request.questions)
+            fits = request.wanted == wanted and (not batch or count + size <= AT_ONCE)
+            (batch if fits else rest).append(request)
+            count += size * fits
         self.waiting = rest
         return batch
 
@@ -239,8 +261,8 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens on an address, of IPv4 or IPv6, or on a name's first one; an InputError
     if there is no such address, or it is taken."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, *_, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, address = addresses[0]
         server = socket.create_server(address, family=family)
         # Its connections inherit this, which asyncio sets only of sockets with a protocol. Else an
         # answer's body waits 40 ms for a client that keeps its connection.
@@ -254,29 +276,33 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def _error(status, sentence):
+    """A response with one sentence on one line."""
     return JSONResponse({"error": " ".join(str(sentence).split())}, status)
 
 
 async def _not_valid(request, error):
+    """The sentence about a body that is none, is compressed, or has a wrong field."""
     kind = request.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "application/json":
-        said = f"received {kind!r}" if kind else "it is missing"
-        return _error(415, f"the header Content-Type must be application/json; {said}")
+        reason = f"received {kind!r}" if kind else "it is missing"
+        return _error(415, f"the header Content-Type must be application/json; {reason}")
     if "content-encoding" in request.headers:
         return _error(415, "the body must not be compressed")
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     if first["type"] == "json_invalid":
         return _error(422, f"the body is not JSON, at character {where}: {first['ctx']['error']}")
-    said = first["msg"].removeprefix("Value error, ")
-    return _error(422, f"{where}: {said}" if where else said)
+    reason = first["msg"].removeprefix("Value error, ")
+    return _error(422, f"{where}: {reason}" if where else reason)
 
 
 async def _failed(request, error):
+    """The sentence about a defect of the server."""
     return _error(500, "the server failed; its log says why")
 
 
 async def _refused(request, error):
+    """The sentence about a request that a limit refused; 422 for a body that cannot be read."""
     if error.status_code == 400 and "content-encoding" in request.headers:
         return _error(415, "the body must not be compressed")
     return _error(422 if error.status_code == 400 else error.status_code, error.detail)

@@ -21,8 +21,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def hosts_of(address: str, allowed: Sequence[str] = ()) -> list[str]:
     """The names that `TrustedHostMiddleware` lets pass at `--host`: on loopback no other site's
     (DNS rebinding), elsewhere any unless some are `--allowed-host`."""
-    own = ["127.0.0.1", "localhost", "[::1]"] if address in LOOPBACK or allowed else ["*"]
-    return [*own, *allowed]
+    names = ["127.0.0.1", "localhost", "[::1]"] if address in LOOPBACK or allowed else ["*"]
+    return [*names, *allowed]
 
 
 class BoundedBody:
@@ -37,20 +37,20 @@ class BoundedBody:
             return await self.app(scope, receive, send)
         announced = dict(scope["headers"]).get(b"content-length", b"0")
         size = int(announced[:20]) if announced.isdigit() else 0
-        come, end, is_whole = 0, asyncio.get_running_loop().time() + SECONDS, False
+        come, end, has_ended = 0, asyncio.get_running_loop().time() + SECONDS, False
 
         async def bounded():
-            nonlocal come, is_whole
-            if is_whole:
+            nonlocal come, has_ended
+            if has_ended:
                 return await receive()
             message = {}
             try:
                 async with asyncio.timeout_at(end):
                     message = await receive() if size <= self.most else {}
             except TimeoutError:
-                said = f"a body must come within {SECONDS} s"
-                raise HTTPException(408, said, {"Connection": "close"}) from None
-            is_whole = not message.get("more_body")
+                reason = f"a body must come within {SECONDS} s"
+                raise HTTPException(408, reason, {"Connection": "close"}) from None
+            has_ended = not message.get("more_body")
             come += len(message.get("body", b""))
             if max(size, come) > self.most:
                 raise HTTPException(413, f"a body may have {self.most:,} bytes at most")
@@ -74,10 +74,11 @@ class Token:
         if is_open or self._knows(dict(scope["headers"]).get(b"authorization", b"")):
             return await self.app(scope, receive, send)
         ask = {"WWW-Authenticate": 'Basic realm="Halo Zoo: the token is the password"'}
-        said = {"error": "expected the token: Authorization: Bearer TOKEN"}
-        return await JSONResponse(said, 401, ask)(scope, receive, send)
+        error = {"error": "expected the token: Authorization: Bearer TOKEN"}
+        return await JSONResponse(error, 401, ask)(scope, receive, send)
 
     def _knows(self, header):
+        """Whether a header has the token, as a bearer or as a password; in constant time."""
         kind, _, given = header.partition(b" ")
         if kind.lower() == b"basic":
             try:

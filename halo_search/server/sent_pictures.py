@@ -64,7 +64,7 @@ class _Lane:
         try:
             if free is not self._free:  # closed meanwhile
                 raise EOFError
-            found = worker.ask(contents)
+            result = worker.ask(contents)
         except (EOFError, OSError):
             worker.end()
             with self._lock:
@@ -76,12 +76,13 @@ class _Lane:
             raise InputError("it takes too long to decode") from None
         else:
             free.put(worker)
-            return found
+            return result
         finally:
             with self._lock:
                 self._asked -= 1
 
     def _start(self):
+        """Starts one more process."""
         worker = _Worker(*self._limits)
         self._all.append(worker)
         self._free.put(worker)

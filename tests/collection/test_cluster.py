@@ -138,19 +138,19 @@ def test_a_folder_is_encoded_and_counted_as_on_one_machine(photos, expected, her
 def test_a_call_that_was_stopped_resumes_by_name_size_and_time(
     photos, expected, here, tmp_path, monkeypatch, capsys
 ):
-    out, write = tmp_path / "parts", cluster.write_file
+    out, write = tmp_path / "parts", units.write_file
 
     def full(path, contents):
         if len(here) == 2:
             raise InputError(f"cannot write {path}: No space left on device")
         write(path, contents)
 
-    monkeypatch.setattr(cluster, "write_file", full)
+    monkeypatch.setattr(units, "write_file", full)
     with pytest.raises(InputError, match=r"No space left on device \(on node here\)"):
         on_cluster(photos, out, part_size=4)
     with pytest.raises(InputError, match="its encoding has not ended"):
         Collection(out)
-    monkeypatch.setattr(cluster, "write_file", write)
+    monkeypatch.setattr(units, "write_file", write)
     found = on_cluster(photos, out, part_size=4)
     assert len(here) == 4, "two parts before, two after"
     check_same(found, expected)
