@@ -8,8 +8,8 @@
 
 Pishdad et al., "Uncertainty-based Cross-Modal Retrieval with Probabilistic Representations", 2022.
 `--data-dir` holds Karpathy's `dataset_coco.json` and the images, or SCAN's files for
-`--features regions`. Rerun the command to resume a stopped run.
-`studies/crop_ambiguity.py` tests its uncertainties on crops of known ambiguity.
+`--features regions`. Rerun the command to resume a stopped run. `studies/crop_ambiguity.py` tests
+its uncertainties on crops of known ambiguity.
 """
 
 from dataclasses import dataclass

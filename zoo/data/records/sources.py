@@ -65,7 +65,7 @@ class Pictures:
         picture = self._load(index) if self._cached is None else self._cached[index]
         return picture.numpy()
 
-    @tf.autograph.experimental.do_not_convert  # see `training_steps.training`
+    @tf.autograph.experimental.do_not_convert  # as `training` of zoo.data.pipeline.batches
     def _load(self, index):
         """The picture at an index, float32 (size, size, 3) in 0 … 255."""
         mode, fraction = self.resizing
