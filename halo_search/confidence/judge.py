@@ -11,7 +11,7 @@ import numpy as np
 from halo_search.confidence import fits as fitting
 from halo_search.confidence.confidence import Confidence
 from halo_search.confidence.fits import Fits
-from halo_search.confidence.known import KnownQueries, listed_words, reasons
+from halo_search.confidence.known import MOSTLY, KnownQueries, listed_words, reasons
 from halo_search.confidence.scores import DEPTH, QueryScores
 from halo_search.embeddings.moments import GalleryIdentity
 
@@ -149,7 +149,7 @@ class Judge:
             return [nothing if one is None else _not_understood(one) for one in strange]
         shown = scores.top if shown is None else np.asarray(shown, np.float64)
         said = self.probabilities(scores, shown, asked)
-        said |= {name: getattr(asked, name) for name in ("in_words", "unheard", "showing")}
+        said |= {name: getattr(asked, name) for name in ("in_words", "words", "unheard", "showing")}
         return [self._judgement(strange[i], said, i) for i in range(count)]
 
     def probabilities(self, scores, shown, asked):
@@ -222,7 +222,8 @@ class Judge:
             least = self.fits.below.get(fitting.SHORT if is_short else fitting.FIRST, 0)
             is_absent = not is_small and first < least
         unheard = said["unheard"][i] if said["unheard"] is not None else []
-        if is_absent and unheard:
+        is_guess = said["words"] is not None and len(unheard) > MOSTLY * said["words"][i]
+        if unheard and (is_absent or is_guess):
             return _not_understood(f"I don't know {listed_words(unheard)}")
         if is_absent:
             verdict, reason = ABSENT, self._absent(self.fits is not None and is_short)

@@ -66,7 +66,11 @@ class Spelling:
             word, self.words, scorer=OSA.distance, score_cutoff=most, limit=None
         )
         least = np.log(MUCH_MORE * self.counts.get(word, 0) + 1e-9)
-        matches = [match for match in matches if match[1] and self.commonness[match[2]] >= least]
+        matches = [
+            (known, edits, place)
+            for known, edits, place in matches
+            if edits and self.commonness[place] >= least and _is_likely(word, known)
+        ]
         near = [self.commonness[place] for _, edits, place in matches if edits == 1]
         most = 1 if max(near, default=0.0) >= np.log(COMMON) else 2
         likelihood = {
@@ -109,6 +113,13 @@ class Spelling:
                 texts.setdefault(replaced(text, best | {word: other}), float(likeliest + away))
         ranked = sorted(texts, key=lambda one: -texts[one])  # stable: ties in order
         return {one: texts[one] for one in ranked[:MOST_CANDIDATES]}
+
+
+def _is_likely(word, known):
+    """Whether a known word may be meant: of three letters none is another, or every word would have
+    several meanings."""
+    is_substituted = len(word) == len(known) and sorted(word) != sorted(known)
+    return len(word) > LEAST_LETTERS or not is_substituted
 
 
 def replaced(text: str, corrections: dict[str, str]) -> str:

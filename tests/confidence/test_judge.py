@@ -307,6 +307,8 @@ def test_of_a_word_that_nobody_knows_no_photo_is_told_absent():
     said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(unheard=unheard))
     assert (said[3].verdict, said[3].reason) == (NOT_UNDERSTOOD, "I don't know the word “blargh”.")
     assert said[1].verdict == LIKELY
+    mostly = ASKED._replace(unheard=unheard, words=np.array([3, 1, 3, 3]))
+    assert Judge(confidence(), fits())(SCORES, asked=mostly)[1].verdict == NOT_UNDERSTOOD
 
 
 def test_the_first_listed_does_not_depend_on_how_many_are_asked():

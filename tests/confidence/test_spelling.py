@@ -23,6 +23,7 @@ COUNTS = {"dog": 900, "dig": 6, "cat": 700, "girl": 300, "grill": 20, "sunglasse
         ("rrae", ["rrae"]),  # of a rare word nobody thinks
         ("dogz", ["dog"]),  # two edits away is "dig": not beside a common word
         ("qwxz brrrp", ["qwxz brrrp"]),
+        ("cot", ["cot"]),  # nor "cat": of three letters none is another
         ("dg", ["dg"]),  # of two letters every edit is a word
     ],
 )
