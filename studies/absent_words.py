@@ -21,7 +21,6 @@ from studies.people_data import Encoded, parser_of
 from zoo import evaluation
 from zoo.cli import run
 from zoo.evaluation.phrases import held_stems, nouns_of
-from zoo.presets import from_preset
 
 DRAWS, PHOTOS, MOST, COMMON = 3, 500, 150, 0.01
 
@@ -29,7 +28,15 @@ DRAWS, PHOTOS, MOST, COMMON = 3, 500, 150, 0.01
 def main(argv=None):
     parser = parser_of("absent_words", __doc__, "flickr8k and coco_annotations")
     options = parser.parse_args(argv)
-    model, probes = from_preset(options.model), evaluation.probes_of(options.model)
+    print("| Words | number | refused |\n|---|---|---|")
+    for kind, (number, share) in refusals(options).items():
+        print(f"| {kind} | {number:.0f} | {share:.2f} |")
+    return 0
+
+
+def refusals(options):
+    """By kind of words, their mean number and the share that is refused."""
+    probes = evaluation.probes_of(options.model)
     test = Encoded.of(options.folder / "flickr8k", options.model, "test", options.cache)
     held = held_stems(test.texts, test.owners, len(test.names))
     words = [nouns_of(captions) for captions in captions_of(options.folder)]
@@ -39,17 +46,13 @@ def main(argv=None):
         shown = [caption for photo in photos for caption in held[photo]]
         counts = dict(zip(*np.unique(shown, return_counts=True), strict=True))
         images = take(test.images, photos)
-        retriever = Retriever.build(model, images, ids=photos, probes=probes)
+        retriever = Retriever.build(options.model, images, ids=photos, probes=probes)
         for kind, some in kinds_of(words, counts, probes.bank).items():
             asked = [some[place] for place in rng.permutation(len(some))[:MOST]]
             verdicts = [answer.verdict for answer in retriever.ask(asked)]
             lost = [verdict in (ABSENT, NOT_UNDERSTOOD) for verdict in verdicts]
             refused.setdefault(kind, []).append((len(some), np.mean(lost)))
-    print("| Words | number | refused |\n|---|---|---|")
-    for kind, refusals in refused.items():
-        number, share = np.mean(refusals, axis=0)
-        print(f"| {kind} | {number:.0f} | {share:.2f} |")
-    return 0
+    return {kind: tuple(np.mean(shares, axis=0)) for kind, shares in refused.items()}
 
 
 def captions_of(data):

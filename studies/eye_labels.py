@@ -2,10 +2,10 @@
 
     python -m studies.eye_labels photos_pfe ../shared/data
 
-Learns the second opinion of short questions on the labels of all but an eighth of the questions,
-and on captions' words, as `tools.preset_fits` does, and reports on the questions left out; all
-eighths report. Over Flickr8k's test photos, COCO's subset, and those of it that training has not
-seen. Ranks are those of today's answers, of which only labelled pairs count.
+Learns the second opinion of short questions on the labels of all but an eighth of the questions, as
+`tools.preset_fits` does, and reports on the questions left out; all eighths report. Over Flickr8k's
+test photos, COCO's subset, and those of it that training has not seen. Ranks are those of today's
+answers, of which only labelled pairs count.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def learner_of(options):
     teach and are asked, the third is asked alone."""
     name, cache = options.model, options.cache
     data = Encoded.of(options.folder / "flickr8k", name, "validation", cache)
-    labelled = labels_of(options.folder, name, cache)
+    labelled = [one.of_short() for one in labels_of(options.folder, name, cache)]
     files = sorted(path.name for path in (options.folder / "coco_subset/images").iterdir())
     new = np.flatnonzero(np.isin(files, [path.name for path in packaged_photos()]))
     coco = labelled[1]
@@ -75,7 +75,6 @@ def left_out(learner, galleries, seed):
     """What is said of the pairs of each gallery, `(P,)`, by an opinion learnt without their
     question."""
     fits = Fits(learner.rho())
-    words, _ = learner.word_parts(fits)
     parts = learner.labelled_parts(fits)
     texts = sorted({text for gallery in galleries for text in gallery.texts})
     order = np.random.default_rng(seed).permutation(len(texts)) % FOLDS
@@ -90,7 +89,7 @@ def left_out(learner, galleries, seed):
             is_training = folds_of_rows != out
             rows = {name: values[is_training] for name, values in table.items()}
             taught.append((rows, fit[is_training], weights[is_training]))
-        opinion = learner.opinion(SHORT, words + taught)
+        opinion = learner.opinion(SHORT, taught)
         for predicted, (table, *_), folds_of_rows in zip(predictions, parts, folds, strict=True):
             asked = folds_of_rows == out
             predicted[asked] = opinion.probability(read_by(SHORT, table)[asked, 0])

@@ -10,7 +10,10 @@ import numpy as np
 from halo_search import open_tower
 from halo_search.embeddings.arrays import take, unit
 from halo_search.photos import packaged_photos
+from halo_search.retriever.gallery_model import GalleryModel
 from halo_search.retriever.preambles import as_asked
+from halo_search.retriever.wording import Wording
+from zoo import evaluation
 from zoo.cli import OneLineParser
 from zoo.evaluation.fits import Captioned, Labelled, scores_over
 from zoo.evaluation.relevance import sentence_vectors
@@ -110,26 +113,58 @@ def similarity_of(model):
     return from_preset(model).similarity
 
 
-def labels_of(data, preset, cache=None):
-    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset."""
+def labels_of(data, preset, cache=None, part=None):
+    """The `Labelled` galleries of the eye labels: Flickr8k's test photos and COCO's subset; of all
+    questions, or of the half to `"learn"` from or the `"kept"` one, of `halves`."""
     with open(data / "flickr8k/short_labels.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+    chosen = halves(rows)
+    wording = Wording(GalleryModel.of(preset), evaluation.probes_of(preset).bank)
     tests = Encoded.of(data / "flickr8k", preset, "test", cache=cache)
     shown = data / "coco_subset/images"
     photos = [(path.name, "") for path in sorted(shown.iterdir())]
     subset = Encoded.of_rows(shown, photos, preset, "coco_subset", cache)
     galleries = []
     for name, encoded in (("flickr8k_test", tests), ("coco_subset", subset)):
-        gallery_rows = [row for row in rows if row["gallery"] == name]
+        gallery_rows = [
+            row
+            for row in rows
+            if row["gallery"] == name and part in (None, chosen[name, row["question"]])
+        ]
         place = {photo: row for row, photo in enumerate(encoded.names)}
-        texts = list(dict.fromkeys(row["question"] for row in gallery_rows))
+        typed = [next(iter(wording.meanings(row["question"]))) for row in gallery_rows]
+        texts = list(dict.fromkeys(typed))
         number = {text: row for row, text in enumerate(texts)}
-        pairs = [(number[row["question"]], place[row["photo"]]) for row in gallery_rows]
+        pairs = [
+            (number[text], place[row["photo"]])
+            for text, row in zip(typed, gallery_rows, strict=True)
+        ]
         judged = [(float(row["fit"]), float(row["weight"])) for row in gallery_rows]
         galleries.append(
             Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged))
         )
     return galleries
+
+
+def halves(rows):
+    """Of the rows of the eye labels, by gallery and question, whether it is to `"learn"` from or
+    `"kept"`: half of each gallery's questions, drawn with seed 80."""
+    rng, found = np.random.default_rng(80), {}
+    for name in ("flickr8k_test", "coco_subset"):
+        texts = list(dict.fromkeys(row["question"] for row in rows if row["gallery"] == name))
+        order = rng.permutation(len(texts))
+        learn = set(order[: (len(texts) + 1) // 2].tolist())
+        for row, text in enumerate(texts):
+            found[name, text] = "learn" if row in learn else "kept"
+    return found
+
+
+def labels_to_learn(data, preset, cache=None):
+    """The `Labelled` galleries of all labels that are to learn from."""
+    return [
+        *labels_of(data, preset, cache, "learn"),
+        *fresh_labels_of(data, preset, "learn", cache),
+    ]
 
 
 def fresh_galleries(data, preset, cache=None):

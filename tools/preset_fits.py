@@ -3,9 +3,10 @@
     python -m tools.preset_fits photos_pfe ../shared/data zoo/presets/photos_pfe/probes.npz
 
 Reads Flickr8k's validation photos, which training has not seen, Flickr8k's training photos and
-COCO's that nobody is shown, which become the bank of the second opinion, and the eye labels of
-`flickr8k/short_labels.csv`. Writes the preset's probes with the bank and what was learnt; of
-Gaussians for their means alone too, which `photos_points` searches.
+COCO's that nobody is shown, which become the bank of the second opinion, and the half of the eye
+labels that is to learn from (`studies.people_data`). Writes the preset's probes with the bank and
+what was learnt; of Gaussians for their means alone too, which `photos_points` searches. `--short`
+learns again what is said of short questions alone, in minutes.
 """
 
 import dataclasses
@@ -16,12 +17,13 @@ import numpy as np
 from halo_search import open_tower
 from halo_search.confidence.bank import Bank
 from halo_search.confidence.probes import OF_POINTS
+from halo_search.confidence.senses import Lexicon, worded
 from halo_search.embeddings.arrays import joined
-from studies.people_data import Encoded, labels_of
+from studies.people_data import Encoded, labels_to_learn
 from tools.preset_photos import unshown
 from zoo import evaluation, similarities
 from zoo.cli import OneLineParser, run
-from zoo.evaluation.fits import learn_fits, with_fits
+from zoo.evaluation.fits import learn_fits, learn_short, with_fits
 
 
 def main(argv=None):
@@ -30,15 +32,28 @@ def main(argv=None):
     data = Encoded.of(flickr, options.preset, "validation", cache=cache)
     captions = open_tower(options.preset, "captions")
     probes = evaluation.probes_of(options.preset)
-    train = Encoded.of(flickr, options.preset, "train", cache=cache, sentences=False)
-    coco = Encoded.of_rows(
-        options.data / "coco_subset/images", unshown(options.data), options.preset, "coco", cache
-    )
-    bank = bank_of(train, coco)
+    bank = probes.bank
+    if not options.short:
+        train = Encoded.of(flickr, options.preset, "train", cache=cache, sentences=False)
+        shown = options.data / "coco_subset/images"
+        coco = Encoded.of_rows(shown, unshown(options.data), options.preset, "coco", cache)
+        bank = bank_of(train, coco)
+    bank = bank.with_lexicon(Lexicon(worded(), captions.of_texts(worded())["mean"]))
     captioned = data.captioned(probes, captions.of_texts, "Flickr8k's validation split")
     captioned = dataclasses.replace(captioned, near=bank)
-    labelled = labels_of(options.data, options.preset, cache)
-    learned = learn_fits(captioned, seed=options.seed, labelled=labelled)
+    labelled = labels_to_learn(options.data, options.preset, cache)
+
+    def learn(captioned, labelled, prefix=""):
+        if not options.short:
+            return learn_fits(captioned, seed=options.seed, labelled=labelled)
+        known = {
+            name.removeprefix(prefix): fits
+            for name, fits in probes.fits.items()
+            if name.startswith(OF_POINTS) == bool(prefix)
+        }
+        return learn_short(captioned, known, labelled, seed=options.seed)
+
+    learned = learn(captioned, labelled)
     if "log_variance" in data.images:
         points = dataclasses.replace(
             captioned,
@@ -51,8 +66,8 @@ def main(argv=None):
             },
         )
         means = [gallery._replace(images={"mean": gallery.images["mean"]}) for gallery in labelled]
-        learnt = learn_fits(points, seed=options.seed, labelled=means)
-        learned |= {f"{OF_POINTS}{name}": gallery for name, gallery in learnt.items()}
+        of_points = learn(points, means, OF_POINTS)
+        learned |= {f"{OF_POINTS}{name}": fits for name, fits in of_points.items()}
     probes = with_fits(probes, learned, bank)
     probes.save(options.out)
     for name, gallery in learned.items():
@@ -89,6 +104,7 @@ def _parser():
     parser.add_argument("data", type=Path, help="folder with flickr8k and coco_subset")
     parser.add_argument("out", type=Path, help="file of the probes to write")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    parser.add_argument("--short", action="store_true", help="learn short questions alone")
     parser.add_argument("--cache", type=Path, help="folder to keep the encoded photos in")
     return parser
 

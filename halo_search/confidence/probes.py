@@ -20,7 +20,7 @@ from halo_search.files.json_files import pack, unpack
 
 FILE = "probes.npz"
 MOST = 2000  # of a side
-VERSION = FITS = 2  # of the file, and from which it says what fits as today
+VERSION = FITS = 3  # of the file, and from which it says what fits as today
 OF_POINTS = "points_"  # before a direction: `fits` of the means alone
 OF_CORRECTED = "corrected_"  # before a direction: `fits` of scores that are corrected for hubs
 DIRECTIONS = ("i2t", "t2i")
@@ -294,7 +294,7 @@ class Probes:
         arrays = read_arrays(path)
         try:
             facts = json.loads(arrays.pop("facts").item())
-            if facts["version"] not in (1, VERSION):
+            if facts["version"] not in range(1, VERSION + 1):
                 raise InputError(
                     f"{path}: expected version {VERSION} of probes; found {facts['version']!r}"
                 )

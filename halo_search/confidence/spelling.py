@@ -30,7 +30,7 @@ class Spelling:
 
     ```python
     spelling = Spelling({"dog": 900, "dig": 6, "cat": 700})
-    spelling.meant("dgo with a ball")  # ["dog with a ball", "dig with a ball"]
+    spelling.meant("dgo with a ball")  # {"dog with a ball": 6.8, "dig with a ball": 1.8}
     ```
 
     The distance is optimal string alignment: an insertion, a deletion, a substitution and an
@@ -56,16 +56,21 @@ class Spelling:
         self.words = [word for word, _ in kept]
         self.commonness = np.log([count for _, count in kept])
 
-    def candidates(self, word: str) -> list[str]:
-        """Known words that a mistyped one may stand for, likeliest first, one for each stem."""
+    def candidates(self, word: str) -> dict[str, float]:
+        """Known words that a mistyped one may stand for, one for each stem, likeliest first, and
+        their log likelihoods, up to a constant."""
         if not LEAST_LETTERS <= len(word) <= MOST_LETTERS or not word.isalpha():
-            return []
+            return {}
         most = 2 if len(word) >= TWO_EDITS else 1
         matches = process.extract(
             word, self.words, scorer=OSA.distance, score_cutoff=most, limit=None
         )
         least = np.log(MUCH_MORE * self.counts.get(word, 0) + 1e-9)
-        matches = [match for match in matches if match[1] and self.commonness[match[2]] >= least]
+        matches = [
+            (known, edits, place)
+            for known, edits, place in matches
+            if edits and self.commonness[place] >= least and _is_likely(word, known)
+        ]
         near = [self.commonness[place] for _, edits, place in matches if edits == 1]
         most = 1 if max(near, default=0.0) >= np.log(COMMON) else 2
         likelihood = {
@@ -79,18 +84,18 @@ class Spelling:
         of_stems = {}
         for known in ranked:
             of_stems.setdefault(stem(known), known)
-        return list(of_stems.values())[:MOST_CANDIDATES]
+        return {known: likelihood[known] for known in list(of_stems.values())[:MOST_CANDIDATES]}
 
-    def meant(self, text: str, is_known: Callable[[str], bool] | None = None) -> list[str]:
-        """The texts that a question may have meant, likeliest first, at most four; the text alone
-        where every word is known or nothing is near.
+    def meant(self, text: str, is_known: Callable[[str], bool] | None = None) -> dict[str, float]:
+        """The texts that a question may have meant, at most four, and their log likelihoods, up to
+        a constant; the text alone where every word is known or nothing is near.
 
         Args:
             text: the question.
             is_known: whether a word is no typo; None: a word that captions hold is none.
         """
         if len(text) > LONGEST:
-            return [text]
+            return {text: 0.0}
         corrections = {}
         for word in dict.fromkeys(words_of(text)):
             if len(corrections) == MOST_WORDS:
@@ -99,11 +104,22 @@ class Spelling:
                 continue
             if candidates := self.candidates(word):
                 corrections[word] = candidates
-        best = {word: candidates[0] for word, candidates in corrections.items()}
-        texts = [replaced(text, best)]
+        best = {word: next(iter(candidates)) for word, candidates in corrections.items()}
+        likeliest = sum(candidates[best[word]] for word, candidates in corrections.items())
+        texts = {replaced(text, best): float(likeliest)}
         for word, candidates in corrections.items():  # the others of one word at a time
-            texts += [replaced(text, best | {word: other}) for other in candidates[1:]]
-        return list(dict.fromkeys(texts))[:MOST_CANDIDATES]
+            for other, likelihood in candidates.items():
+                away = likelihood - candidates[best[word]]
+                texts.setdefault(replaced(text, best | {word: other}), float(likeliest + away))
+        ranked = sorted(texts, key=lambda one: -texts[one])  # stable: ties in order
+        return {one: texts[one] for one in ranked[:MOST_CANDIDATES]}
+
+
+def _is_likely(word, known):
+    """Whether a known word may be meant: of three letters none is another, or every word would have
+    several meanings."""
+    is_substituted = len(word) == len(known) and sorted(word) != sorted(known)
+    return len(word) > LEAST_LETTERS or not is_substituted
 
 
 def replaced(text: str, corrections: dict[str, str]) -> str:

@@ -110,12 +110,17 @@ class CaptionBank:
             return np.empty(0, np.uint16)
         return self.photos[self.starts[row] : self.starts[row + 1]]
 
-    def count(self, text):
-        """How many photos hold all the stems of a text; 0 of a text without any."""
-        lists = sorted((self.photos_with(stem) for stem in stems(text)), key=len)
-        if not lists:
+    def count(self, senses):
+        """How many photos hold a stem of each of some sets; 0 of no set."""
+        if not senses:
             return 0
-        return len(functools.reduce(lambda a, b: np.intersect1d(a, b, True), lists))
+        holds_all = np.ones(self.size, bool)
+        for sense in senses:
+            holds = np.zeros(self.size, bool)
+            for one in sense:
+                holds[self.photos_with(one)] = True
+            holds_all &= holds
+        return int(holds_all.sum())
 
     def save(self, path):
         """Writes one file of arrays."""

@@ -54,13 +54,14 @@ def facts(calibration: Calibration, judge: Judge, questions: Questions, ids: np.
     asked = Asked(means=coordinates(embeddings), in_words=texts is not None)
     if texts is None:
         return asked
+    senses = [] if fits is None else calibration.wording.senses(texts)
     if fits is not None and SHORT in fits.second:  # it has learnt of words
-        asked = asked._replace(prior=priors(texts, packaged_bank()))
+        asked = asked._replace(prior=priors(texts, senses, packaged_bank()))
     near = None if fits is None else calibration.near
     if near is not None:
         places = np.maximum(calibration.index.places(ids), 0)  # any, behind the last result
-        opinion = near.of(calibration.bank, centres(embeddings), texts, places)
-        asked = asked._replace(near=opinion)
+        opinion = near.of(calibration.bank, centres(embeddings), senses, places)
+        asked = asked._replace(near=opinion, showing=near.showing(calibration.bank, texts))
     if calibration.model.reads_texts:
         words, unknown = unknown_words(calibration.model, texts)
         unheard = None if fits is None else calibration.wording.unheard(texts)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from halo_search.confidence import Confidence, Probes
-from halo_search.confidence.judge import FIT, LIKELY, Judge, Judgement
+from halo_search.confidence.judge import FIT, Judge, Judgement
 from halo_search.confidence.scores import DEPTH
 from halo_search.embeddings import EmbeddingLike
 from halo_search.embeddings.arrays import as_arrays
@@ -30,6 +30,8 @@ from halo_search.retriever.questions import Questions, embed
 from halo_search.retriever.results import search
 from halo_search.retriever.training_photos import training_note
 from halo_search.towers import Tower
+
+LEAST_ANSWERED = 0.01  # probability of an answer to a question of which nothing is known
 
 
 class Retriever:
@@ -239,14 +241,18 @@ class Retriever:
         return embed(questions, self.tower, OTHER[self.side], self._meant)
 
     def _meant(self, text):
-        """A text as typed in the words that the model is asked: the likeliest meaning that this
-        gallery has a likely answer to, else the likeliest."""
-        texts = self.calibration.wording.meanings(text)
+        """A text as typed in the words that the model is asked: the likeliest meaning, by how
+        common its words are and how likely this gallery has an answer."""
+        meanings = self.calibration.wording.meanings(text)
+        texts = list(meanings)
         if len(texts) == 1:
             return texts[0]
         judgements = self.judged(self.tower("captions").of_texts(texts), "captions", texts)
-        verdicts = [judgement.verdict for judgement in judgements]
-        return texts[verdicts.index(LIKELY) if LIKELY in verdicts else 0]
+        answered = [
+            LEAST_ANSWERED if judgement.fits is None else judgement.fits.max(initial=LEAST_ANSWERED)
+            for judgement in judgements
+        ]
+        return texts[int(np.argmax(np.fromiter(meanings.values(), float) + np.log(answered)))]
 
     # Parts of the gallery, and the same model over another one
 

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from halo_search.confidence.bank import Bank
+from halo_search.confidence.senses import NO_WORDS, Senses
 from halo_search.confidence.spelling import LEAST_SEEN, spelling_of
 from halo_search.confidence.words import named_words, packaged_bank, stem
+from halo_search.embeddings.arrays import centres
 from halo_search.retriever.gallery_model import GalleryModel
 from halo_search.retriever.preambles import as_asked
 
@@ -21,9 +23,9 @@ class Wording:
         self._known = model.known_words  # None where the tokenizer spells every word
         vocabulary = model.vocabulary if self._known is None else self._known
         self._vocabulary = frozenset(vocabulary or ())
-        self._bank = bank
+        self._model, self._bank = model, bank
 
-    def meanings(self, text: str) -> list[str]:
+    def meanings(self, text: str) -> dict[str, float]:
         """What a text as typed may mean, as the model is asked it, likeliest first: one where no
         word is mistyped."""
         known = None if self._known is None else frozenset(self._known)
@@ -44,3 +46,12 @@ class Wording:
             [word for word in named_words(text) if word not in captioned and not self.is_word(word)]
             for text in texts
         ]
+
+    def senses(self, texts: Sequence[str]) -> list[Senses]:
+        """What captions may call the words of each text, by the lexicon of the bank."""
+        lexicon = NO_WORDS if self._bank is None else self._bank.lexicon
+        return lexicon.senses_of(texts, self._embed)
+
+    def _embed(self, words):
+        """The means of words, `(n, dim)`."""
+        return centres(self._model.tower("captions").of_texts(words))

@@ -11,6 +11,7 @@ from halo_search.confidence.bank import COLUMNS
 from halo_search.confidence.features import Logistic
 from halo_search.confidence.fits import READS, Strangers, Trial, opinion_features, prior_of, priors
 from halo_search.confidence.judge import Asked
+from halo_search.confidence.senses import spelled
 from halo_search.confidence.words import CaptionBank
 
 SENTENCE = np.array([6.0, 11.0])
@@ -138,7 +139,6 @@ def test_what_the_second_opinion_reads_by_hand():
     np.testing.assert_array_equal(found["prior"][:, 0], [0, -3])
     np.testing.assert_array_equal(found[COLUMNS[2]], near[..., 2])
     np.testing.assert_array_equal(found["score"], scores.top)
-    np.testing.assert_allclose(found["both"], found["z_score"] * near[..., 0])
     assert set().union(*READS.values()) <= found.keys()
 
 
@@ -167,10 +167,13 @@ def test_each_kind_of_question_has_its_own_second_opinion():
 def test_the_prior_is_of_the_photos_that_hold_all_stems():
     captions = ["A dog runs", "Two dogs and a cat", "A cat sleeps", "A red dog", "snow", "snow"]
     bank = CaptionBank.of(captions, [0, 1, 2, 3, 4, 4], least=1)
-    found = priors(["dog", "a dog and a cat", "cats", "zebra", "a dog runs after a red cat"], bank)
+    texts = ["dog", "a dog and a cat", "cats", "zebra", "a dog runs after a red cat"]
+    found = priors(texts, [spelled(text) for text in texts], bank)
     expected = [(3, 5), (1, 5), (2, 5), (0, 5)]
     np.testing.assert_allclose(found[:4], [logit((k + 0.25) / (n + 0.5)) for k, n in expected])
     assert np.isnan(found[4])  # a sentence
     np.testing.assert_array_equal(prior_of([3, 1], 5), found[:2])
     assert np.isfinite(prior_of([0, 5], 5)).all()
-    assert priors([], bank).shape == (0,)
+    assert priors([], [], bank).shape == (0,)
+    either = priors(["cat"], [[frozenset(["cat", "dog"])]], bank)
+    np.testing.assert_array_equal(either, prior_of([4], 5))

@@ -15,6 +15,7 @@ from halo_search.confidence.features import Logistic
 from halo_search.confidence.fits import READS, Trial
 from halo_search.confidence.judge import (
     ABSENT,
+    DOUBTFUL,
     LIKELY,
     NOT_UNDERSTOOD,
     UNSURE,
@@ -30,7 +31,7 @@ SIZE = 40
 HERE, GROWN = (GalleryIdentity(size, {"dim": 3}) for size in (SIZE, 80))
 
 
-WEIGHTS = {"z_score": 1.0, "prior": 1.3, "here": 0.5}  # of short questions
+WEIGHTS = {"score": 2.0, "share": 0.5}  # of short questions
 
 
 def logistic(*weights, bias=0.0):
@@ -64,7 +65,7 @@ def confidence(bias=0.0, deviation=0.05, **seen):
 def fits(**more):
     facts = {
         "sentence": np.array([6.0, 11.0]),
-        "second": {"short": logistic(*map(WEIGHTS.get, READS["short"], repeat(0.0)), bias=2.0)},
+        "second": {"short": logistic(*map(WEIGHTS.get, READS["short"], repeat(0.0)), bias=5.0)},
         "below": {"first": 0.05, "short": 0.3},
     }
     return Fits(**{**facts, **more})
@@ -81,8 +82,8 @@ def gallery_of(*bests, size=SIZE):
 SCORES = gallery_of([-1.5, -1.6, -2.0], [-2.1, -2.2], [-1.0, -1.1, -1.1, -1.2, -1.3], [-3.4])
 SHORT = np.array([np.nan, np.nan, -2.0, -4.0])
 NEAR = np.zeros((4, 20, len(COLUMNS)))
-HERE_COLUMN = COLUMNS.index("here")
-NEAR[..., HERE_COLUMN] = np.array([1.0, 0.5, 3.0, -1.0])[:, None]
+SHARE = COLUMNS.index("share")
+NEAR[..., SHARE] = np.array([1.0, 0.5, 3.0, -1.0])[:, None]
 ASKED = Asked(prior=SHORT, near=NEAR, in_words=True)
 
 
@@ -104,8 +105,7 @@ def test_the_probability_of_each_result_by_hand():
             assert one.wanted == pytest.approx(own[0])
             assert one.number == pytest.approx(number + 1)
         else:
-            above = (SCORES.top[i] - SCORES.mean[i]) / np.sqrt(SCORES.variance[i])
-            expected = expit(above + 1.3 * SHORT[i] + 0.5 * NEAR[i, 0, HERE_COLUMN] + 2)
+            expected = expit(2 * SCORES.top[i] + 0.5 * NEAR[i, 0, SHARE] + 5)
             assert one.wanted is None  # it wants no single photo
             assert one.number == pytest.approx(number * expected.sum() / rho.sum())
         np.testing.assert_allclose(one.fits, expected, rtol=1e-9)
@@ -135,7 +135,7 @@ def test_verdicts_follow_the_first_probability():
     assert said[3].reason == "It is rare or absent here: no photo is likely to fit."
     assert not any(char.isdigit() for char in said[3].reason)
     later = NEAR.copy()
-    later[3, 4, HERE_COLUMN] = 20.0  # likelier than the first by score: not absent
+    later[3, 4, SHARE] = 20.0  # likelier than the first by score: not absent
     said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(near=later))
     assert (said[3].verdict, said[3].order[0]) == (LIKELY, 4)
     listed = said[3].listed()
@@ -185,7 +185,8 @@ def test_classes_are_judged_by_the_probes_alone():
         ([-0.9] * 6, 0, "About 7 photos here probably fit, the first among them."),
         ([-0.9] * 4, -9, "About 4 photos here probably fit, the first among them."),
         ([-2.9], 0, "The first photo probably fits."),
-        ([-3.3], -9, "The first photo may fit, if what the question describes is here at all."),
+        ([-1.95], -9, "The first photo may fit, if what the question describes is here at all."),
+        ([-3.3], -9, "The first photo probably does not fit."),
         ([-1.84] * 40, -9, "About 20 photos here may fit, but it is unclear which."),
     ],
 )
@@ -204,11 +205,10 @@ def test_a_sentence_is_plain_and_follows_the_verdict():
             continue
         is_likely = one.fits[0] >= 0.5
         assert one.verdict == (LIKELY if is_likely else UNSURE)
-        sure, unsure = (
-            "The first photo probably fits.",
-            "It is unclear whether the first photo fits.",
-        )
-        assert one.reason == (sure if is_likely else unsure)
+        unsure = "It is unclear whether the first photo fits."
+        if one.fits[0] < DOUBTFUL:
+            unsure = "The first photo probably does not fit."
+        assert one.reason == ("The first photo probably fits." if is_likely else unsure)
     short = Judge(confidence(deviation=0.6), fits())(SCORES, asked=ASKED)
     assert [one.interval is None for one in short] == [False, False, True, True]
     nothing = Judge(confidence(deviation=9.0), by_class=True)(gallery_of([-3.0, -3.1]))[0]
@@ -285,7 +285,7 @@ def test_the_sentence_and_the_list_agree():
     few = [one for one in said if one.verdict == UNSURE and not (one.fits >= 0.5).any()]
     assert len(few) > 20
     for one in few:
-        assert "may fit" in one.reason
+        assert ("may fit" in one.reason) == (one.fits[0] >= DOUBTFUL)
     for one in said:
         if one.reason == "The first photo probably fits.":
             assert (one.fits >= 0.5).sum() <= 1
@@ -307,6 +307,8 @@ def test_of_a_word_that_nobody_knows_no_photo_is_told_absent():
     said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(unheard=unheard))
     assert (said[3].verdict, said[3].reason) == (NOT_UNDERSTOOD, "I don't know the word “blargh”.")
     assert said[1].verdict == LIKELY
+    mostly = ASKED._replace(unheard=unheard, words=np.array([3, 1, 3, 3]))
+    assert Judge(confidence(), fits())(SCORES, asked=mostly)[1].verdict == NOT_UNDERSTOOD
 
 
 def test_the_first_listed_does_not_depend_on_how_many_are_asked():
@@ -315,3 +317,23 @@ def test_the_first_listed_does_not_depend_on_how_many_are_asked():
     assert listing(fits).tolist()[:6] == [1, 21, 22, 20, 0, 2]
     listed = Judgement(fits, None, UNSURE, "", order=listing(fits)).listed()
     assert listed.fits[:4].tolist() == [0.6, 0.6, 0.5, 0.3]
+
+
+@pytest.mark.parametrize(("showing", "verdict"), [(0.0, ABSENT), (2.0, UNSURE)])
+def test_a_short_question_is_refused_by_two_signs(showing, verdict):
+    """Its first result does not fit, and nothing near the photos is called so."""
+    shown = np.full(4, showing)
+    judge = Judge(confidence(), fits())
+    said = judge(SCORES, asked=ASKED._replace(showing=shown))
+    assert [one.verdict for one in said[2:]] == [LIKELY, verdict]
+    alone = judge(SCORES, asked=ASKED)
+    assert [one.verdict for one in said[:2]] == [one.verdict for one in alone[:2]]
+
+
+def test_of_few_items_the_scores_speak_alone():
+    """Whatever is asked, the probes find their own items among few others."""
+    few = gallery_of([-2.0], [-3.4], size=5)
+    said = Judge(confidence(bias=9.0), fits())(few)
+    np.testing.assert_allclose([one.fits for one in said], expit(6 * few.top + 11))
+    assert [one.wanted for one in said] == [None, None]
+    assert [one.verdict for one in said] == [UNSURE, UNSURE]

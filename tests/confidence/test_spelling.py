@@ -23,19 +23,21 @@ COUNTS = {"dog": 900, "dig": 6, "cat": 700, "girl": 300, "grill": 20, "sunglasse
         ("rrae", ["rrae"]),  # of a rare word nobody thinks
         ("dogz", ["dog"]),  # two edits away is "dig": not beside a common word
         ("qwxz brrrp", ["qwxz brrrp"]),
+        ("cot", ["cot"]),  # nor "cat": of three letters none is another
         ("dg", ["dg"]),  # of two letters every edit is a word
     ],
 )
 def test_a_mistyped_word_is_one_of_captions(typed, meant):
-    assert Spelling(COUNTS).meant(typed) == meant
+    assert list(Spelling(COUNTS).meant(typed)) == meant
 
 
 def test_a_known_word_is_no_typo():
-    assert Spelling(COUNTS).meant("dgo", lambda word: word == "dgo") == ["dgo"]
+    assert Spelling(COUNTS).meant("dgo", lambda word: word == "dgo") == {"dgo": 0.0}
 
 
 def test_a_reader_of_words_alone_corrects_to_its_own():
-    assert spelling_of(frozenset({"crown", "bird"})).meant("crwon of a brid") == ["crown of a bird"]
+    spelling = spelling_of(frozenset({"crown", "bird"}))
+    assert list(spelling.meant("crwon of a brid")) == ["crown of a bird"]
 
 
 def test_most_typos_are_among_the_candidates():

@@ -9,6 +9,7 @@ from halo_search.confidence import Fits, Probes, QueryScores
 from halo_search.confidence.bank import Bank
 from halo_search.confidence.fits import SHORT, priors
 from halo_search.confidence.judge import Asked
+from halo_search.confidence.senses import spelled
 from halo_search.confidence.words import CaptionBank, stems, words_of
 from halo_search.files.json_files import pack, unpack
 from zoo.evaluation import fits as learning
@@ -107,8 +108,9 @@ def told(fits, captioned, bank, asked):
     order = np.argsort(-rows, axis=1, kind="stable")
     shown = np.take_along_axis(rows, order, axis=1)
     near = captioned.near.near(captioned.images["mean"])
-    near = near.of(captioned.near, means["mean"], asked, order)
-    facts, short = Asked(prior=priors(asked, bank), near=near), np.ones(len(asked), bool)
+    senses = [spelled(text) for text in asked]
+    near = near.of(captioned.near, means["mean"], senses, order)
+    facts, short = Asked(prior=priors(asked, senses, bank), near=near), np.ones(len(asked), bool)
     scores = QueryScores.of_matrix(rows)
     return fits.opinion(fits.others(shown), scores, shown, facts, short), order
 
