@@ -11,6 +11,7 @@ from halo_search.embeddings.arrays import take
 from halo_search.index import Index
 from halo_search.index.columns import ids_among
 from halo_search.retriever.gallery_model import GalleryModel
+from halo_search.retriever.names import ItemNames
 from zoo import similarities as S
 
 SIMILARITIES = {
@@ -92,7 +93,7 @@ def test_a_part_is_of_the_gallery_as_it_is(make, rng):
     gallery = make("cosine", 400)
     probes = Probes.of(take(gallery, SOME), near(rng, take(gallery, SOME)), SOME, SOME)
     whole = retriever(Index.build(gallery, "cosine", ids=IDS), probes)
-    whole._names = {one: f"{one % 4}/{one}.jpg" for one in IDS.tolist()}
+    whole._names = ItemNames({item: f"{item % 4}/{item}.jpg" for item in IDS.tolist()})
     assert whole.part("2/*").index.ids.tolist() == [one for one in IDS.tolist() if one % 4 == 2]
     assert whole.part(["1/5.jpg", "8"]).index.ids.tolist() == [5, 8]
     assert whole.part(["1/5.jpg", "8"]).names_of(np.array([5])) == ["1/5.jpg"]
@@ -111,7 +112,7 @@ def test_a_part_is_of_the_gallery_as_it_is(make, rng):
     }.items():
         with pytest.raises(ValueError, match=f"`among` {says}"):
             whole.ask(take(gallery, slice(0, 1)), 3, among)
-    whole._names = None
+    whole._names = ItemNames()
     with pytest.raises(ValueError, match="the items have no names; received '2/"):
         whole.part("2/*")
 

@@ -27,10 +27,9 @@ def test_every_row_is_a_run_of_its_own(sweep):
 def test_table_c3_mixes_as_its_rows_say():
     rows, streams = ablations.SWEEPS["pcmepp_mixing"].rows, {}
     split = types.SimpleNamespace(records=types.SimpleNamespace(class_names=None), source=None)
-    model = types.SimpleNamespace(tokenizer=None)
     for name, row in rows.items():
         settings = cli.parse(pcmepp_coco.Settings, list(row.flags))
-        stream = pcmepp_coco.training_batches(settings, model, split, "training")
+        stream = pcmepp_coco.batches_of(settings, split, None, "training")
         streams[name] = stream.mixing
     one = streams["λ of Beta(1, 1), 50 %, whole batches"]
     assert (one["share"], one["alpha"], one["whole_batches"]) == (0.5, 1.0, True)

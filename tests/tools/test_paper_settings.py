@@ -39,8 +39,8 @@ select=best
 """
 # DivE, section 4.2
 DIVE = """
-dim=1024 num_slots=4 num_iterations=4 alpha=16.0 own_similarity=smooth_chamfer
-own_diversity=0.01 discrepancy_weight=0.01 batch_size=200 captions_per_image=None
+dim=1024 num_slots=4 num_iterations=4 alpha=16.0 set_similarity=smooth_chamfer
+set_diversity_weight=0.01 discrepancy_weight=0.01 batch_size=200 captions_per_image=None
 """
 # DAA, section 5.2
 DAA = """
