@@ -72,6 +72,9 @@ def add(server, views, own):
     def similar(item="", view="", among_own=""):
         return {"results": chosen(view, among_own).similar(item)}
 
+    def attention(item="", view="", among_own=""):
+        return chosen(view, among_own).attended(item)
+
     def captions(item="", view=""):
         return views.service(view).captions_of(item)
 
@@ -94,6 +97,7 @@ def add(server, views, own):
         "/why": why,
         "/words": words,
         "/similar": similar,
+        "/attention": attention,
         "/captions": captions,
         "/photos": photos,
         "/map-items": map_items,
@@ -102,8 +106,10 @@ def add(server, views, own):
     }.items():
         server.add_route(path, answers(function))
 
-    def picture(kind, row, among_own=""):
-        service = chosen("", among_own)
+    def picture(kind, row, among_own="", view="", element="0"):
+        service = chosen(view, among_own)
+        if kind == "attention":
+            return service.attention_picture(row, element)
         pictures = service.gallery.pictures
         count = pictures.sheets if kind == "sheet" else len(pictures)
         row = limits.whole(row, "The photo", 0, count - 1)
@@ -184,6 +190,7 @@ def _about(views):
     gallery = views.first.gallery
     return {
         "views": views.names,
+        "attending": [name for name in views.names if views.service(name).has_attention],
         "noun": gallery.noun,
         "photos": len(gallery.image_names),
         "captions": len(gallery.captions),

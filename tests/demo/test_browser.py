@@ -1,11 +1,15 @@
 """Every view in a real Chromium: what it shows, and that nothing else is asked for."""
 
+import contextlib
 import re
 from urllib.parse import quote
 
 import pytest
 
 from browser import Visit, chromium, find_chromium
+
+pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
+from demo.page import build
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 pytestmark = [
@@ -36,6 +40,12 @@ def visited(browser, served):
             return visit
 
         yield load
+
+
+@pytest.fixture
+def private_folder(tmp_path, monkeypatch):
+    """Gradio's folder of temporary files, for a page that a test serves."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
 
 
 PLACES = {
@@ -334,3 +344,26 @@ def test_it_works_where_a_proxy_serves_it_below_a_path(browser, served, gaussian
         page = visit.load(f"?q={quote(RED)}")
         assert page.locator(".answer .tile").count() > 0
         assert visit.problems == []
+
+
+def test_a_photo_shows_what_the_elements_of_its_set_look_at(browser, sets, private_folder):
+    page = build(sets)
+    with contextlib.closing(page):
+        address = page.launch(wait=False, quiet=True).rstrip("/")
+        with Visit(browser, address) as visit:
+            visit.load()
+            visit.page.locator(".tile button").first.click()
+            parts = visit.page.locator("#viewer .attention button")
+            parts.nth(2).wait_for()
+            assert parts.count() == 3
+            sizes = parts.locator("img").evaluate_all(
+                "all => Promise.all(all.map((i) => i.decode().then(() => i.naturalWidth)))"
+            )
+            assert sizes == [448] * 3
+            large = visit.page.locator("#viewer .large")
+            before = large.get_attribute("src")
+            parts.nth(1).click()
+            assert "photo/attention/0?element=1" in large.get_attribute("src")
+            parts.nth(1).click()
+            assert large.get_attribute("src").endswith(before)
+            check(visit)
