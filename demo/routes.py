@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from demo import limits
 from demo.opening import examples
 from demo.service import SHOWN
+from demo.stored_captions import listed
 from halo_search.server.limits import SECONDS
 
 WEB = Path(__file__).parent / "web"
@@ -102,7 +103,7 @@ def add(server, views, own):
         "/photos": photos,
         "/map-items": map_items,
         "/map-question": map_question,
-        "/about": functools.partial(_about, views),
+        "/about": functools.partial(about, views),
     }.items():
         server.add_route(path, answers(function))
 
@@ -185,9 +186,12 @@ def _add_files(server, views):
     server.add_route("/web/{name:path}", file)
 
 
-def _about(views):
+def about(views):
     """What the page has to know once."""
     gallery = views.first.gallery
+    stored, ask = [], f"Describe a {gallery.noun}"
+    if not gallery.reads_words:
+        stored, ask = listed(gallery.captions)
     return {
         "views": views.names,
         "attending": [name for name in views.names if views.service(name).has_attention],
@@ -195,7 +199,8 @@ def _about(views):
         "photos": len(gallery.image_names),
         "captions": len(gallery.captions),
         "reads_words": gallery.reads_words,
-        "stored_captions": [] if gallery.reads_words else gallery.captions[:2000],
+        "stored_captions": stored,
+        "ask": ask,
         "kind": gallery.kind,
         "missing": gallery.missing,
         "examples": [one._asdict() for one in examples(views.first)],
