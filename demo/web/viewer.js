@@ -97,7 +97,7 @@ async function attentionOf(photo, into) {
       return part;
     });
     into.replaceChildren(h("h3", {}, "What each element looks at"), h("div", { class: "parts" }, ...parts),
-      h("p", { class: "quiet" }, "Pale: not looked at. × : the most attention of a part, by an even spread."));
+      h("p", { class: "quiet" }, "Pale: not looked at. × 2: the strongest part has twice an even share."));
   } catch (error) {
     complain(error.message);
   }
