@@ -45,12 +45,12 @@ class Pictures:
     @functools.lru_cache(maxsize=2048)  # noqa: B019 -- a gallery lives as long as its pictures
     def thumbnail(self, row):
         """JPEG bytes of at most 400 pixels a side."""
-        return _jpeg(self._picture(row, THUMBNAIL))
+        return jpeg(self._picture(row, THUMBNAIL))
 
     @functools.lru_cache(maxsize=32)  # noqa: B019 -- as above
     def large(self, row):
         """JPEG bytes of at most 1,600 pixels a side, without the file's metadata."""
-        return _jpeg(self._picture(row, LARGE), quality=92)
+        return jpeg(self._picture(row, LARGE), quality=92)
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019 -- as above
     def ratio(self, row):
@@ -79,7 +79,7 @@ class Pictures:
         for place, row in enumerate(range(start, min(start + COLUMNS * ROWS, len(self.paths)))):
             tile = _square(self._picture(row, 2 * TILE), TILE)
             sheet.paste(tile, (place % COLUMNS * TILE, place // COLUMNS * TILE))
-        return _jpeg(sheet, quality=82)
+        return jpeg(sheet, quality=82)
 
     def is_there(self, row):
         """Whether the picture's file can be opened."""
@@ -111,7 +111,7 @@ def shrunk(pixels, size=LARGE):
     """JPEG bytes of decoded pixels `(height, width, 3)`, at most `size` a side."""
     picture = Image.fromarray(np.asarray(pixels))
     picture.thumbnail((size, size))
-    return _jpeg(picture, quality=90)
+    return jpeg(picture, quality=90)
 
 
 def _square(picture, size):
@@ -129,7 +129,8 @@ def _placeholder():
     return picture
 
 
-def _jpeg(picture, quality=85):
+def jpeg(picture, quality=85):
+    """JPEG bytes of a Pillow image."""
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()

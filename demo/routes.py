@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from demo import limits
 from demo.opening import examples
 from demo.service import SHOWN
+from demo.stored_captions import listed
 from halo_search.server.limits import SECONDS
 
 WEB = Path(__file__).parent / "web"
@@ -72,6 +73,9 @@ def add(server, views, own):
     def similar(item="", view="", among_own=""):
         return {"results": chosen(view, among_own).similar(item)}
 
+    def attention(item="", view="", among_own=""):
+        return chosen(view, among_own).attended(item)
+
     def captions(item="", view=""):
         return views.service(view).captions_of(item)
 
@@ -94,16 +98,19 @@ def add(server, views, own):
         "/why": why,
         "/words": words,
         "/similar": similar,
+        "/attention": attention,
         "/captions": captions,
         "/photos": photos,
         "/map-items": map_items,
         "/map-question": map_question,
-        "/about": functools.partial(_about, views),
+        "/about": functools.partial(about, views),
     }.items():
         server.add_route(path, answers(function))
 
-    def picture(kind, row, among_own=""):
-        service = chosen("", among_own)
+    def picture(kind, row, among_own="", view="", element="0"):
+        service = chosen(view, among_own)
+        if kind == "attention":
+            return service.attention_picture(row, element)
         pictures = service.gallery.pictures
         count = pictures.sheets if kind == "sheet" else len(pictures)
         row = limits.whole(row, "The photo", 0, count - 1)
@@ -179,16 +186,21 @@ def _add_files(server, views):
     server.add_route("/web/{name:path}", file)
 
 
-def _about(views):
+def about(views):
     """What the page has to know once."""
     gallery = views.first.gallery
+    stored, ask = [], f"Describe a {gallery.noun}"
+    if not gallery.reads_words:
+        stored, ask = listed(gallery.captions)
     return {
         "views": views.names,
+        "attending": [name for name in views.names if views.service(name).has_attention],
         "noun": gallery.noun,
         "photos": len(gallery.image_names),
         "captions": len(gallery.captions),
         "reads_words": gallery.reads_words,
-        "stored_captions": [] if gallery.reads_words else gallery.captions[:2000],
+        "stored_captions": stored,
+        "ask": ask,
         "kind": gallery.kind,
         "missing": gallery.missing,
         "examples": [one._asdict() for one in examples(views.first)],

@@ -3,6 +3,7 @@
 Answers are those of `zoo.Retriever.ask`; this adds what a picture needs beside them.
 """
 
+import functools
 import sys
 
 import numpy as np
@@ -161,6 +162,29 @@ class Service:
         caption = limits.text(caption)
         (question,) = self.gallery.questions([caption])
         return why.evidence(self.gallery, self._retriever("captions", similarity), question)
+
+    @property
+    def has_attention(self):
+        """Whether the elements of photos look at parts of them: of sets by a model of pictures."""
+        return self.gallery.kind == "a set" and self.gallery.reads_words
+
+    def attended(self, row):
+        """For every element of a photo's set the largest attention of a part, as a multiple of an
+        even spread: `{"most": K numbers}`."""
+        return {"most": self._attention.most(self._row(row))}
+
+    def attention_picture(self, row, element):
+        """JPEG bytes of a photo that is pale where one element of its set does not look."""
+        element = limits.whole(element, "The element", 0, 10**3)
+        return self._attention.picture(self._row(row), element)
+
+    @functools.cached_property
+    def _attention(self):
+        if not self.has_attention:
+            raise limits.RefusedError("Only the elements of a set look at parts of a photo.")
+        from demo.attention import Attention  # which needs `zoo`, and Keras
+
+        return Attention(self.gallery)
 
     def pixels(self, image):
         """The pixels of an uploaded file as the model sees them."""

@@ -9,13 +9,12 @@ _ROOM = 40  # characters of a label for its row
 
 
 def listed(labels):
-    """`(choices, what to call them)` of captions: all, or as many evenly as a page can hold."""
+    """`(choices, what to do)` of captions: all, or as many evenly as a page can hold."""
     if len(labels) <= _MOST_LISTED:
-        return list(labels), "Choose a caption, or type to find one"
+        return list(labels), "Choose a caption"
     rows = np.linspace(0, len(labels) - 1, _MOST_LISTED).round().astype(int)
     return [labels[row] for row in rows], (
-        f"Choose a caption: {_MOST_LISTED:,} of {len(labels):,} are listed; any other one can be "
-        "typed in full"
+        f"Choose a caption; {len(labels) - _MOST_LISTED:,} others can be typed in full"
     )
 
 

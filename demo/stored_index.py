@@ -59,6 +59,11 @@ def load(folder, photos=None):
         retriever = Retriever.load(folder)
     for side, wanted in _READS.items():
         found = retriever.tower(side).reads
+        if found == "vectors":
+            raise InputError(
+                f"{folder}: its model reads vectors, so nothing can be asked; show its run, "
+                f"{setup['model']}"
+            )
         if found != wanted:
             raise InputError(f"{folder}: its model reads {found} for {side}, not {wanted}")
     ids = np.sort(retriever.index.ids)

@@ -57,7 +57,7 @@ async function draw() {
     one.href = link({ q: state.q, view: state.view, other: state.other, page: one.dataset.page });
   }
   if (document.activeElement !== box) box.value = state.q ?? "";
-  box.placeholder = state.page === "own" ? "Describe one of your photos" : `Describe a ${about.noun}`;
+  box.placeholder = state.page === "own" ? "Describe your photo" : about.ask;
   document.title = state.q ? `${state.q} · Halo Zoo` : "Halo Zoo";
   document.body.dataset.page = state.page;
   main.setAttribute("aria-busy", "true");

@@ -34,7 +34,7 @@ export async function comparePage(state, context, show) {
   const both = shown[0].filter((item) => shown[1].includes(item)).length;
   const section = h("section", { class: "compare" }, selects(views, chosen, context),
     h("p", { class: "note" }, `${both} of the first ${Math.min(...shown.map((one) => one.length))} photos are in both.`),
-    h("div", { class: "columns" }, ...columns), legend(), share());
+    h("div", { class: "columns" }, ...columns), answers.some((one) => one.expected) ? legend() : "", share());
   pointOut(section);
   show(section);
 }

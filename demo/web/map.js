@@ -53,7 +53,7 @@ class GalleryMap {
     this.order = d3.shuffler(d3.randomLcg(0.3))(d3.range(x.length));
     this.tree = d3.quadtree(d3.range(x.length), (i) => x[i], (i) => y[i]);
     this.transform = d3.zoomIdentity;
-    this.zoom = d3.zoom().scaleExtent([0.7, 60]).on("zoom", (event) => {
+    this.zoom = d3.zoom().scaleExtent([this.found.elements ? 0.2 : 0.7, 60]).on("zoom", (event) => {
       this.transform = event.transform;
       this.draw();
     });
@@ -356,7 +356,9 @@ class GalleryMap {
     const [place, answer] = await Promise.all([ask("map-question", values), ask("ask", values)]);
     this.place = new Map(this.found.rows.map((row, i) => [row, i]));
     const may = answer.results.filter((one) => one.fits >= 0.2);
-    this.question = { ...place, results: answer.results, fitting: new Map(may.map((one) => [one.item, one.fits])) };
+    // Without probabilities nothing stands out.
+    const fitting = answer.expected ? new Map(may.map((one) => [one.item, one.fits])) : null;
+    this.question = { ...place, results: answer.results, fitting };
     this.level = null;
     this.note.textContent = `“${words}”: ${answer.verdict}. ${answer.reason}`;
     this.draw();

@@ -13,6 +13,7 @@ export function ownKey() {
 }
 
 export async function ownPage(state, context, show) {
+  if (!context.about.reads_words) throw new Error("This model reads stored vectors and no photos.");
   let photos = [];
   if (context.own) {
     try {

@@ -1,6 +1,6 @@
 // A photo large: arrows go to the next one, Esc closes.
 
-import { h, ask, complain, percent } from "./dom.js";
+import { h, ask, address, complain, percent } from "./dom.js";
 import { halo, inWords } from "./halo.js";
 import { source, grid } from "./tiles.js";
 
@@ -52,13 +52,16 @@ function draw() {
   ];
   const captions = h("div", { class: "captions" });
   const neighbours = h("div", { class: "neighbours" });
+  const attention = h("div", { class: "attention" });
   dialog.replaceChildren(
     h("button", { type: "button", class: "close", "aria-label": "Close", onclick: close },
       h("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, h("path", { d: "M5 5l14 14M19 5 5 19" }))),
     h("div", { class: "stage" }, arrow("Previous", -1, "M15 5l-7 7 7 7"),
       h("img", { class: "large", src: source("large", photo, context.own), alt: photo.description ?? photo.name, referrerpolicy: "no-referrer" }),
       arrow("Next", 1, "M9 5l7 7-7 7")),
-    h("aside", { tabindex: 0, "aria-label": "About this photo" }, ...details.filter(Boolean), captions, neighbours));
+    h("aside", { tabindex: 0, "aria-label": "About this photo" }, ...details.filter(Boolean), attention, captions, neighbours));
+  const model = context.state.view || context.about.views[0];
+  if (context.about.attending.includes(model)) attentionOf(photo, attention);
   if (!context.about.missing.map) neighboursOf(photo, neighbours);
   if (context.about.captions && !context.own) captionsOf(photo, captions);
 }
@@ -70,6 +73,31 @@ async function neighboursOf(photo, into) {
     if (results[place] !== photo || !near.length) return;
     into.replaceChildren(h("h3", {}, "Photos like this one"),
       grid(near.slice(0, 9), (at) => view(near, at, context), { own: context.own, small: true }));
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
+// What each element of a set looks at; one that is pressed stands in place of the photo.
+async function attentionOf(photo, into) {
+  const values = { view: context.state.view, among_own: context.own };
+  try {
+    const { most } = await ask("attention", { item: photo.item, ...values });
+    if (results[place] !== photo) return;
+    const large = dialog.querySelector(".large"), whole = large.src;
+    const parts = most.map((times, element) => {
+      const src = address(`photo/attention/${photo.item}`, { element, ...values });
+      const part = h("button", { type: "button", "aria-pressed": "false" },
+        h("img", { src, alt: `What element ${element + 1} looks at` }), h("small", {}, `× ${times.toFixed(1)}`));
+      part.addEventListener("click", () => {
+        const isOn = part.getAttribute("aria-pressed") === "true";
+        for (const one of parts) one.setAttribute("aria-pressed", String(one === part && !isOn));
+        large.src = isOn ? whole : src;
+      });
+      return part;
+    });
+    into.replaceChildren(h("h3", {}, "What each element looks at"), h("div", { class: "parts" }, ...parts),
+      h("p", { class: "quiet" }, "Pale: not looked at. × 2: the strongest part has twice an even share."));
   } catch (error) {
     complain(error.message);
   }

@@ -1,7 +1,10 @@
 """What a question is answered: against the retriever, for points, Gaussians, sets, own photos."""
 
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from demo import limits, own_photos, why
 from demo.gallery import Gallery, shares_below
@@ -10,7 +13,7 @@ from demo.own_photos import OwnPhotos
 from demo.service import Service, _by_probability
 from halo_search.confidence.probes import direction_of
 from halo_search.embeddings.arrays import principal_plane
-from zoo import similarities
+from zoo import encoders, similarities
 
 CAPTION = "a small bird with a red crown and black wings"
 
@@ -167,6 +170,27 @@ def test_the_map_of_points_and_of_sets(points, sets):
     elements = np.asarray(found["elements"])
     assert elements.shape == (18, 3, 2)
     np.testing.assert_allclose(elements.mean(1)[:, 0], found["x"], atol=1e-3)
+
+
+def test_a_picture_is_pale_where_an_element_does_not_look(sets, points, monkeypatch):
+    service, row = Service(sets), 4
+    pixels, maps = service._attention.maps(row)
+    model = sets.asker.model
+    expected = encoders.with_attention(model.image_encoder).predict(pixels[None], verbose=0)
+    np.testing.assert_allclose(maps.reshape(3, -1), expected["attention"][0], atol=1e-6)
+    np.testing.assert_allclose(maps.sum(axis=(1, 2)), 1, atol=1e-5)
+    assert service.attended(row)["most"] == pytest.approx(maps.max(axis=(1, 2)) * maps[0].size)
+    planted = np.zeros((1, 2, 2), np.float32)
+    planted[0, 0, 1] = 1  # the upper right quarter
+    monkeypatch.setattr(service._attention, "maps", lambda row: (pixels, planted))
+    shown = np.asarray(Image.open(io.BytesIO(service.attention_picture(row, 0))), float)
+    whole = np.asarray(Image.fromarray(pixels).resize((448, 448), Image.Resampling.BILINEAR), float)
+    away = np.abs(shown - whole).mean(axis=-1)
+    assert away[:100, -100:].mean() < 4 < away[-100:, :100].mean()
+    with pytest.raises(RefusedError, match="no such element"):
+        service.attention_picture(row, 1)
+    with pytest.raises(RefusedError, match="Only the elements of a set"):
+        Service(points).attended(row)
 
 
 def test_shares_count_equal_values_half():

@@ -1,11 +1,18 @@
 """Every view in a real Chromium: what it shows, and that nothing else is asked for."""
 
+import contextlib
 import re
 from urllib.parse import quote
 
 import pytest
 
 from browser import Visit, chromium, find_chromium
+
+pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
+from gradio_client import Client, handle_file
+
+from demo.page import build
+from proxy import below
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 pytestmark = [
@@ -36,6 +43,12 @@ def visited(browser, served):
             return visit
 
         yield load
+
+
+@pytest.fixture
+def private_folder(tmp_path, monkeypatch):
+    """Gradio's folder of temporary files, for a page that a test serves."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
 
 
 PLACES = {
@@ -322,15 +335,46 @@ def test_errors_are_sentences_and_text_is_text(visited, gaussians, monkeypatch):
     assert re.search(r"\bstatus\b", page.locator("#status").get_attribute("role"))
 
 
-def test_it_works_where_a_proxy_serves_it_below_a_path(browser, served, gaussians):
-    """All addresses of the page are relative."""
-    visit = Visit(browser, served[0])
-    with visit:
-        visit.page.route(
-            "**/below/**",
-            lambda route: route.continue_(url=route.request.url.replace("/below/", "/", 1)),
-        )
-        visit.address = f"{served[0]}/below"
-        page = visit.load(f"?q={quote(RED)}")
-        assert page.locator(".answer .tile").count() > 0
-        assert visit.problems == []
+def test_it_works_behind_a_proxy_below_a_path(browser, gaussians, photo, private_folder):
+    """Page, pictures, upload, and named functions with their events."""
+    page = build(gaussians)
+    address = page.launch(wait=False, quiet=True, root_path="/below").rstrip("/")
+    with contextlib.closing(page), below(address, "/below") as place:
+        with Visit(browser, place) as visit:
+            visit.load(f"?q={quote(RED)}")
+            first = visit.page.locator(".answer .tile img").first
+            assert first.evaluate("i => i.decode().then(() => i.naturalWidth)") == 256
+            visit.open("?page=own")
+            visit.page.locator("#own-files").set_input_files(photo)
+            visit.page.wait_for_selector(".own .note:has-text('1 photo')")
+            visit.open("?page=map")
+            visit.page.wait_for_function("window.haloMap?.tiles.length === 1")
+            assert visit.problems == []
+        client = Client(f"{place}/", verbose=False)
+        answer = client.predict(caption=RED, results=2, api_name="/find_images")
+        assert len(answer["results"]) == 2
+        found = client.predict(image=handle_file(photo), results=3, api_name="/find_captions")
+        assert len(found["results"]) == 3
+
+
+def test_a_photo_shows_what_the_elements_of_its_set_look_at(browser, sets, private_folder):
+    page = build(sets)
+    with contextlib.closing(page):
+        address = page.launch(wait=False, quiet=True).rstrip("/")
+        with Visit(browser, address) as visit:
+            visit.load()
+            visit.page.locator(".tile button").first.click()
+            parts = visit.page.locator("#viewer .attention button")
+            parts.nth(2).wait_for()
+            assert parts.count() == 3
+            sizes = parts.locator("img").evaluate_all(
+                "all => Promise.all(all.map((i) => i.decode().then(() => i.naturalWidth)))"
+            )
+            assert sizes == [448] * 3
+            large = visit.page.locator("#viewer .large")
+            before = large.get_attribute("src")
+            parts.nth(1).click()
+            assert "photo/attention/0?element=1" in large.get_attribute("src")
+            parts.nth(1).click()
+            assert large.get_attribute("src").endswith(before)
+            check(visit)

@@ -21,7 +21,7 @@ from halo_search.towers.onnx_model import FACTS
 from processes import python
 
 MODEL = "toy_birds_pfe"
-PLACEHOLDER = pictures._jpeg(pictures._placeholder())
+PLACEHOLDER = pictures.jpeg(pictures._placeholder())
 WORDS = ("a small bird with a red crown", "a bird with black wings", "a blue bird", "a house")
 
 
@@ -132,7 +132,7 @@ def test_an_index_of_a_stranger_shows_no_other_picture(index, tmp_path, of):
     gallery = stored_index.load(made, named)
     shown = gallery.pictures
     assert {shown.thumbnail(n) for n in range(len(shown))} == {PLACEHOLDER}
-    assert shown.large(0) == pictures._jpeg(pictures._placeholder(), quality=92)
+    assert shown.large(0) == pictures.jpeg(pictures._placeholder(), quality=92)
     assert shown.ratio(0) == 1
 
 
