@@ -38,11 +38,6 @@ _NOWHERE = Path(os.devnull)  # no picture
 _AGAIN = "This index has been built again. Start the demo again to see it as it is now."
 
 
-def is_index(run):
-    """Whether what the demo is given is the folder of an index."""
-    return (Path(run) / built.SETUP).is_file()
-
-
 def load(folder, photos=None):
     """The gallery of an index, by its stored towers where it has them, else by its model.
 
