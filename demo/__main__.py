@@ -43,8 +43,11 @@ def main(argv=None):
     _check_index_flags(options)
     options.port = _free(options.host, options.port)
     with _ending_at_once(), _private_folder():
-        from demo import gradio_import  # noqa: F401 -- says which extra is missing
-        from demo import limits, page  # Gradio reads where the private folder is
+        from demo import (  # Gradio reads where the private folder is
+            gradio_import,  # noqa: F401 -- says which extra is missing
+            limits,
+            page,
+        )
 
         with contextlib.closing(limits.DECODERS):  # else a picture under way delays the end
             gallery = _shown(options)
