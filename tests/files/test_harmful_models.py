@@ -136,7 +136,7 @@ LOSSES = {"code as loss", "a function as loss", "a file that is fetched"}
 
 @pytest.mark.filterwarnings("ignore:the model's loss")
 def test_no_config_runs_or_reads_anything(members, world, opened):
-    tried, left_out = 0, set()
+    tried, left_out, said = 0, set(), []
     for name, config in configs(members, world):
         path = packed(world / "inside" / f"{name}.keras", members, config=json.dumps(config))
         opened.clear()
@@ -144,11 +144,11 @@ def test_no_config_runs_or_reads_anything(members, world, opened):
             assert zoo.from_preset(path, compile=True).loss is None, name
             left_out.add(name)
         except InputError as error:
-            assert SECRET not in str(error), name
-            assert "\n" not in str(error), name
+            said.append(str(error))
         assert opened == [], name
         tried += 1
     assert tried == 16
+    assert not any(SECRET in one or "\n" in one for one in said)
     assert left_out == LOSSES  # encoding needs none
 
 
@@ -193,5 +193,5 @@ def test_weights_in_other_files_are_not_read(kind, members, world):
         else:
             file.create_dataset(name, shape, "f4", external=[(str(other), 0, 4 * item.size)])
     path = packed(inside / "model.keras", members, model=weights.read_bytes())
-    with pytest.raises(InputError, match="is a link, which is not|lies in another file, which is"):
+    with pytest.raises(InputError, match=r"is a link, which is not|lies in another file, which is"):
         check_whole(path)

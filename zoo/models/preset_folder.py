@@ -16,16 +16,12 @@ import numpy as np
 from halo_search.errors import InputError
 from halo_search.files.array_files import check_hdf5
 from halo_search.files.atomic import atomic_folder
-from halo_search.files.json_files import read_object
 from halo_search.files.text_files import safe_relative
-from halo_search.presets import CARD_FILE, PROBES_FILE, TOWERS
+from halo_search.presets import ASSETS, CARD_FILE, FILES, PROBES_FILE, TOWERS, read_card
 from halo_search.towers.weights import SCALES, WEIGHTS_FILE
 
-PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
 CONFIG_FILE, METADATA_FILE = "config.json", "metadata.json"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
-# Of a card: further files of the model, such as a tokenizer's, and files beside it.
-ASSETS, FILES = "assets", "files"
 _OURS = {*MODEL_FILES, CARD_FILE, "README.md", PROBES_FILE, "points_of.json", ASSETS, TOWERS}
 MOST_PACKED, MOST_RATIO = 2**28, 20  # bytes of a member that may be packed as tightly as it likes
 MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
@@ -67,7 +63,7 @@ def write_preset(
 
 def _refuse_foreign(path):
     """Raises an InputError if a preset's folder holds files that its card does not list."""
-    card = read_object(path / CARD_FILE)
+    card = read_card(path)
     listed = {name for key in (ASSETS, FILES) for name in card.get(key, [])}
     if foreign := sorted(_files(path) - _OURS - listed):
         raise InputError(
