@@ -73,7 +73,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def __init__(self, *args, formatter_class=argparse.RawDescriptionHelpFormatter, **more):
         super().__init__(*args, formatter_class=formatter_class, **more)
-        self.register("type", Path, _path)  # what `type=Path` means
+        self.register("type", Path, path_of)  # what `type=Path` means
 
     def parse_known_args(self, args=None, namespace=None):
         words = sys.argv[1:] if args is None else list(args)
@@ -94,7 +94,7 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(_complain(f"{message} (--help lists the flags)"))
 
 
-def _path(text):
+def path_of(text: str) -> Path:
     """A path as it was typed. `Path("")` is this folder, which nobody means by it."""
     if not text.strip() or "\0" in text:
         raise argparse.ArgumentTypeError(f"expected a path; received {text!r}")
