@@ -22,9 +22,11 @@ import tempfile
 import threading
 from pathlib import Path
 
-from halo_search.cli.checks import TOKEN, check_model, check_path
-from halo_search.cli.parser import OneLineParser, program, run
+from halo_search.cli.checks import ALLOWED_HOST, ROOT_PATH, TOKEN, check_model, check_path, is_index
+from halo_search.cli.numbers import whole_number
+from halo_search.cli.parser import OneLineParser, naming, program, run
 from halo_search.errors import InputError, require
+from halo_search.server.address import listening
 
 _TOLD = 128 + signal.SIGTERM  # the exit code of who was told to end
 
@@ -35,9 +37,14 @@ def main(argv=None):
     check_path(options.photos, f"{options.photos}: no such folder of images, or CSV or TSV file")
     check_path(options.captions, f"--captions {options.captions}: no such file")
     check_path(options.data_dir, f"--data-dir {options.data_dir}: no such folder")
+    for model in options.compare:
+        with naming("--compare", model):
+            check_model(model)
+    _check_index_flags(options)
+    options.port = _free(options.host, options.port)
     require("gradio", extra="demo")
     with _ending_at_once(), _private_folder():
-        from demo import limits, page
+        from demo import limits, page  # Gradio reads where the private folder is
 
         with contextlib.closing(limits.DECODERS):  # else a picture under way delays the end
             gallery = _shown(options)
@@ -46,20 +53,33 @@ def main(argv=None):
             built.launch(options.host, options.port, *names)
 
 
-def _shown(options):
-    """The gallery."""
-    from demo import stored_index
+def _free(host, port):
+    """The port to serve at: a free one for 0, and None for Gradio's choice. Raises InputError if
+    the address is none, or taken, before a gallery is encoded for it."""
+    with listening(host, port or 0) as probe:
+        return None if port is None else probe.getsockname()[1]
 
-    if stored_index.is_index(options.run):
-        for flag in ("captions", "data_dir"):
+
+def _check_index_flags(options):
+    """Raises InputError for a flag that does nothing of an index, or for a part of one."""
+    if is_index(options.run):
+        of_models = ("captions", "data_dir", *([] if options.compare else ["cache"]))
+        for flag in of_models:
             if getattr(options, flag) is not None:
                 raise InputError(
                     f"--{flag.replace('_', '-')} is not of an index, which {options.run} is"
                 )
-        return stored_index.load(options.run, options.photos)
     whole = Path(options.run).resolve().parent
-    if stored_index.is_index(whole):
+    if is_index(whole):
         raise InputError(f"{options.run}: is a part of an index; name the whole, {whole}")
+
+
+def _shown(options):
+    """The gallery."""
+    if is_index(options.run):
+        from demo import stored_index
+
+        return stored_index.load(options.run, options.photos)
     from demo import sources
 
     return sources.load(
@@ -71,8 +91,6 @@ def _compared(options, gallery):
     """The gallery's pictures by the models of --compare."""
     if not options.compare:
         return []
-    for model in options.compare:
-        check_model(model)
     from demo import sources
 
     return [sources.by_another(model, gallery, options.cache) for model in options.compare]
@@ -150,12 +168,14 @@ def _parser():
         "--cache", type=Path, help="folder for embeddings (default: the user's cache folder)"
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, help="port (default: the first free one from 7860)")
     parser.add_argument(
-        "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"
+        "--port",
+        type=whole_number(0, 65_535),
+        help="port; 0 takes a free one (default: the first free one from 7860)",
     )
+    parser.add_argument("--allowed-host", **ALLOWED_HOST)
     parser.add_argument("--token", **TOKEN)
-    parser.add_argument("--root-path", help="path under which a proxy serves it")
+    parser.add_argument("--root-path", **ROOT_PATH)
     return parser
 
 

@@ -155,7 +155,10 @@ class Gallery:
 
     @property
     def main_side(self):
-        """`"images"`; `"captions"` where there are no others."""
+        """`"images"`; `"captions"` where there are no others. Of an index what it holds, also where
+        that is nothing yet."""
+        if self.ids is not None:
+            return self.asker.side
         return "images" if self.image_names else "captions"
 
     @functools.cached_property

@@ -62,7 +62,8 @@ def add(server, views, own):
 
     def ask(q="", view="", among_own=""):
         service, similarity = chosen(view, among_own), views.similarity(view)
-        return service.find_images(q, similarity, min(SHOWN, len(service.gallery.image_names)))
+        results = min(SHOWN, len(service.gallery.image_names)) or 1  # of none, too
+        return service.find_images(q, similarity, results)
 
     def why(q="", view="", among_own=""):
         return chosen(view, among_own).reasons(q, views.similarity(view))

@@ -147,6 +147,7 @@ class Service:
         Returns a dict: the caption's `words`, and for each `{"probability", "item"}` or None where
         nothing would be left to ask.
         """
+        self._expect("images")
         caption = limits.text(caption)
         words = caption.split()
         if not self.gallery.reads_words or len(words) < 2:
@@ -159,6 +160,7 @@ class Service:
 
     def reasons(self, caption, similarity=None):
         """What an answer rests on: see `why.evidence`."""
+        self._expect("images")
         caption = limits.text(caption)
         (question,) = self.gallery.questions([caption])
         return why.evidence(self.gallery, self._retriever("captions", similarity), question)
@@ -247,6 +249,8 @@ class Service:
 
     def _nearest(self, embedding, count, without=None):
         index = self.gallery.index("images")
+        if not len(index):
+            return []
         scores, ids = (part[0] for part in index.search(embedding, min(count, len(index))))
         rows = self.gallery.rows(ids[ids >= 0])
         pairs = zip(rows, scores[ids >= 0], strict=True)
@@ -257,7 +261,7 @@ class Service:
         ]
 
     def _first(self, answer):
-        if answer is None:
+        if answer is None or not len(answer.ids):
             return None
         item = int(self.gallery.rows(answer.ids[:1])[0])
         return {"probability": answer.probability, "verdict": answer.verdict, "item": item}
@@ -268,7 +272,7 @@ class Service:
         return limits.whole(row, "The photo", 0, len(self.gallery.image_names) - 1)
 
     def _expect(self, side):
-        if not self.gallery.names(side):
+        if not self.gallery.names(side) and side != self.gallery.main_side:
             raise limits.RefusedError(
                 self.gallery.missing.get(side)
                 or "This gallery has no captions to find. Start the demo with --captions FILE."

@@ -38,11 +38,6 @@ _NOWHERE = Path(os.devnull)  # no picture
 _AGAIN = "This index has been built again. Start the demo again to see it as it is now."
 
 
-def is_index(run):
-    """Whether what the demo is given is the folder of an index."""
-    return (Path(run) / built.SETUP).is_file()
-
-
 def load(folder, photos=None):
     """The gallery of an index, by its stored towers where it has them, else by its model.
 
@@ -67,8 +62,6 @@ def load(folder, photos=None):
         if found != wanted:
             raise InputError(f"{folder}: its model reads {found} for {side}, not {wanted}")
     ids = np.sort(retriever.index.ids)
-    if not len(ids):
-        raise InputError(f"{folder}: the index is empty; there is nothing to show")
     side = retriever.side
     names = retriever.names_of(ids) or [f"{side[:-1].capitalize()} {one}" for one in ids.tolist()]
     embeddings, uncertainties, missing = {}, {}, {}
@@ -87,7 +80,8 @@ def load(folder, photos=None):
         paths = _paths(setup, names, photos)
         if photos is None:
             paths = _unchanged(paths, parts, ids)
-        if not any(path.is_file() for path in paths[:: -(-len(paths) // _LOOKED_FOR)]):
+        some = paths[:: -(-len(paths) // _LOOKED_FOR) or 1]
+        if some and not any(path.is_file() for path in some):
             missing["photos"] = _MOVED
             print(f"{folder}: no photo is as it was indexed: name their folder, --photos")
     return Gallery(

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 
+from demo.limits import RefusedError
 from halo_search.confidence.calibrate import ask_probes
 from halo_search.confidence.probes import direction_of
 from halo_search.index import scoring
@@ -28,8 +29,13 @@ def evidence(gallery, retriever, question):
         gallery, `probes`: the counts of `right` and `wrong` ones in bins from `low` to `high` and
         how many there are of each, `lower`: the share of right ones with a lower best score. Else
         `why_not` says why nothing is calibrated.
+
+    Raises:
+        RefusedError: if the gallery is empty.
     """
     answer = retriever.ask(question, 1)
+    if not len(answer.ids):
+        raise RefusedError("The gallery is empty.")
     sign = scoring.sign(retriever.index.similarity)
     score = sign * float(answer.scores[0])
     found = {

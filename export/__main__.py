@@ -5,7 +5,7 @@ import importlib
 
 from export.choices import FORMATS, MAX_PIXELS, SAVED_MODEL, STORAGE
 from halo_search.cli.checks import check_model
-from halo_search.cli.numbers import whole_number
+from halo_search.cli.numbers import number, whole_number
 from halo_search.cli.parser import OneLineParser, program, run
 
 
@@ -51,7 +51,7 @@ def _parser():
         help="crop the middle, or stretch the whole (as the run did)",
     )
     parser.add_argument(
-        "--crop-fraction", type=float, help="of the shorter side, for crop (as the run did)"
+        "--crop-fraction", type=number(0, 1), help="of the shorter side, for crop (as the run did)"
     )
     parser.add_argument(
         "--max-pixels",

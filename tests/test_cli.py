@@ -12,9 +12,10 @@ from typing import Literal
 
 import pytest
 
+from halo_search.cli import bounds
 from halo_search.errors import InputError
 from zoo import cli
-from zoo.cli import OneLineParser, bounds, naming, parse, run, setting
+from zoo.cli import OneLineParser, naming, parse, run, setting
 from zoo.training.settings import RunSettings
 
 
@@ -199,9 +200,11 @@ CLASSES = dict(settings_classes())
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_values_of_a_recipe_are_what_it_takes(name):
-    for field in dataclasses.fields(CLASSES[name]):
-        for value in (field.default, *(field.metadata.get(key) for key in ("toy", "smoke"))):
-            bounds.check(field.name, field.name, value, field.metadata.get("kind"))
+    fields = [field for field in dataclasses.fields(CLASSES[name]) if field.init]
+    for field, flag in zip(fields, cli.flags_of(CLASSES[name]), strict=True):
+        values = (field.default, *(field.metadata.get(key) for key in ("toy", "smoke")))
+        for value in values if flag.bounds else ():
+            bounds.check(flag.name, value, flag.bounds)
 
 
 @pytest.mark.parametrize(
@@ -239,10 +242,10 @@ def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, e
 )
 def test_bounds(kind, inside, outside):
     for value in inside:
-        bounds.check("--x", "x", value, kind)
+        bounds.check("--x", value, kind)
     for value in outside:
         with pytest.raises(ValueError, match=r"--x must be .*; received"):
-            bounds.check("--x", "x", value, kind)
+            bounds.check("--x", value, kind)
 
 
 @pytest.mark.parametrize("text", ["--no-cache-features", "--cache-features"])

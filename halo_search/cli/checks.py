@@ -15,6 +15,7 @@ from halo_search.cli.hub_handles import HUGGING_FACE, KAGGLE, check_handle
 from halo_search.errors import InputError
 from halo_search.files import decoding, folders, tables, vector_files
 
+_INDEX_FILE = "search.json"
 _HUB = "clip", "siglip"  # one is in each name of KerasHub's dual encoders
 
 
@@ -30,6 +31,28 @@ TOKEN = {
     "default": os.environ.get("HALO_TOKEN"),
     "help": "word that clients have to send (default: the environment variable HALO_TOKEN)",
 }
+
+
+def _host(value):
+    if not re.fullmatch(r"[\w.:*\[\]-]+", value):
+        raise argparse.ArgumentTypeError(f"expected a name or an address; received {value!r}")
+    return value
+
+
+def _root_path(value):
+    if value and not value.startswith(("/", "http://", "https://")):
+        raise argparse.ArgumentTypeError(f"expected a path that begins with /; received {value!r}")
+    return value
+
+
+ALLOWED_HOST = {
+    "type": _host,
+    "nargs": "+",
+    "default": [],
+    "metavar": "NAME",
+    "help": "further names it answers to",
+}
+ROOT_PATH = {"type": _root_path, "help": "path under which a proxy serves it"}
 
 
 def check_path(value: Any, message: str) -> None:
@@ -100,8 +123,13 @@ def check_data_dir(folder: Any) -> None:
         raise InputError(f"--data-dir {folder}: no such file or folder")
 
 
+def is_index(folder: Any) -> bool:
+    """Whether a folder holds what `halo search build` wrote."""
+    return (Path(folder) / _INDEX_FILE).is_file()
+
+
 def check_index(folder: Any) -> None:
     """Raises InputError unless a folder holds what `halo search build` wrote."""
-    path = Path(folder) / "search.json"
+    path = Path(folder) / _INDEX_FILE
     if not path.exists():
         raise InputError(f"{path}: there is no such file; expected what `build` wrote")

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from halo_search.cli import recipe_flags
 from halo_search.cli.parser import run
 
 TRAIN = "train"
@@ -136,6 +137,7 @@ def _command(argv):
     if {"-h", "--help"} & set(rest):
         return None, (folder / "recipes" / "help" / f"{recipe}.txt").read_text("utf-8").rstrip(), []
     _check_data(rest)
+    recipe_flags.check(folder / "recipes" / "help" / f"{recipe}.json", rest)
     sys.path[:0] = [str(folder / "recipes"), str(folder)]  # recipes import their siblings
     return recipe, f"halo train {recipe}", rest
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 from halo_search.errors import InputError
@@ -72,6 +73,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def __init__(self, *args, formatter_class=argparse.RawDescriptionHelpFormatter, **more):
         super().__init__(*args, formatter_class=formatter_class, **more)
+        self.register("type", Path, path_of)  # what `type=Path` means
 
     def parse_known_args(self, args=None, namespace=None):
         words = sys.argv[1:] if args is None else list(args)
@@ -92,6 +94,13 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # argparse prints the whole usage first, which buries the one line that matters.
         self.exit(_complain(f"{message} (--help lists the flags)"))
+
+
+def path_of(text: str) -> Path:
+    """A path as it was typed. `Path("")` is this folder, which nobody means by it."""
+    if not text.strip() or "\0" in text:
+        raise argparse.ArgumentTypeError(f"expected a path; received {text!r}")
+    return Path(text)
 
 
 def _complain(message):

@@ -6,12 +6,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from halo_search.cli.checks import TOKEN, check_index, check_model
+from halo_search.cli.checks import ALLOWED_HOST, ROOT_PATH, TOKEN, check_index, check_model
 from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import naming
 from halo_search.cli.query import MOVED
 from halo_search.errors import InputError, require
 from halo_search.retriever.retriever import Retriever
+from halo_search.server.address import listening
 from halo_search.server.sent_pictures import Decoders
 
 
@@ -28,11 +29,9 @@ def add(commands):
         default=8000,
         help="port; 0 takes a free one (default 8000)",
     )
-    command.add_argument(
-        "--allowed-host", nargs="+", default=[], metavar="NAME", help="further names it answers to"
-    )
+    command.add_argument("--allowed-host", **ALLOWED_HOST)
     command.add_argument("--token", **TOKEN)
-    command.add_argument("--root-path", default="", help="path under which a proxy serves it")
+    command.add_argument("--root-path", default="", **ROOT_PATH)
     command.add_argument("--model", help=MOVED)
     command.set_defaults(run=serve)
 
@@ -43,11 +42,11 @@ def serve(options: Any) -> None:
     check_index(options.folder)
     require("fastapi", extra="serve")
     uvicorn = require("uvicorn", extra="serve")
-    # Here, so that other commands do not wait for FastAPI.
-    from halo_search.server.application import GRACE, application, listening, trial
-    from halo_search.server.limits import MAX_CONNECTIONS, hosts_of
-
     with contextlib.closing(listening(options.host, options.port)) as server:
+        # Here, so that other commands and a wrong address do not wait for FastAPI.
+        from halo_search.server.application import GRACE, application, trial
+        from halo_search.server.limits import MAX_CONNECTIONS, hosts_of
+
         with naming("--model", options.model):
             check_model(options.model)
             retriever = Retriever.load(options.folder, options.model)

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Names
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,8 @@ def encode(
 
     Raises:
         InputError: if the folder holds anything else or vectors of another model, if nothing can be
-            read, or, unless `skip_bad`, for an item that cannot be read.
+            read, or, unless `skip_bad`, for an item that cannot be read; the others of its part are
+            kept for the next call.
     """
     check_part_size(part_size)
     if callable(getattr(encoder, "of_files", None)):
@@ -92,7 +94,7 @@ def encode(
     written = Written(folder, MANIFEST)
     before = begin(written, folder, {**identity, "dtype": dtype})
     known = Known(folder, part_files(written.names & present_in(written), before))
-    rows, rejected, new = known.of(items)
+    rows, rejected, new = known.of(items, try_again=not skip_bad)
     if "parts" in before and (new or known.gone):
         print(f"{folder}: {known.difference(items, new)}")
     files, total = list(known.files), known.total
@@ -101,16 +103,20 @@ def encode(
         for start in range(0, len(new), part_size):
             some = items.take(new[start : start + part_size])
             encoded = encoder(some, lambda count: shown.advance(task, count))
-            if encoded.rejected and not skip_bad:
-                name, reason = encoded.rejected[0]
+            is_refused = bool(encoded.rejected) and not skip_bad
+            if encoded.names or not is_refused:
+                name = f"part-{known.next + start // part_size:06d}.parquet"
+                written.claim(name)
+                # What is refused is not rejected: the next call tries it again.
+                part = replace(encoded, rejected=[]) if is_refused else encoded
+                with atomic(written.folder / name) as temporary:
+                    write_part(temporary, part, dtype, some)
+            if is_refused:
+                item, reason = encoded.rejected[0]
                 raise InputError(
-                    f"{name}: {reason} ({len(encoded.rejected)} of {len(some)} items of a part "
+                    f"{item}: {reason} ({len(encoded.rejected)} of {len(some)} items of a part "
                     "cannot be read; --skip-bad leaves them out)"
                 )
-            name = f"part-{known.next + start // part_size:06d}.parquet"
-            written.claim(name)
-            with atomic(written.folder / name) as temporary:
-                write_part(temporary, encoded, dtype, some)
             files.append({"file": name, "items": len(encoded.names)})
             rejected += encoded.rejected
             rows += range(total, total + len(encoded.names))
@@ -225,13 +231,14 @@ class Known:
         self.rejected_of_tars += [(name, reason) for name, reason, _ in rejected]
         self.skipped_of_tars.update(skipped)
 
-    def of(self, items):
-        """`(rows of parts, rejected, numbers of new items)` of items as they are now."""
+    def of(self, items, try_again=False):
+        """`(rows of parts, rejected, numbers of new items)` of items as they are now. What was
+        rejected is new where it is to be tried again."""
         rows, rejected, new = [], [], []
         for number, item in enumerate(zip(items.names, items.stamps, strict=True)):
             if self._rows.get(item):
                 rows.append(self._rows[item].pop())
-            elif item in self._rejected:
+            elif item in self._rejected and not try_again:
                 rejected.append((item[0], self._rejected[item]))
             else:
                 new.append(number)

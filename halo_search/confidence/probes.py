@@ -336,6 +336,9 @@ def _halved(embedding):
     """As float16, where no number is too large for it."""
     arrays = parts_of(embedding)
     largest = np.finfo(np.float16).max
+    rows = [len(values) for values in arrays.values()]
+    if len(set(rows)) > 1:
+        raise ValueError(f"probes must be arrays with as many rows each; received {rows} rows")
     for name, values in arrays.items():
         if not np.isfinite(values).all():
             raise ValueError(f"probes must hold finite numbers; {name!r} has NaN or infinities")

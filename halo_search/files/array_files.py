@@ -35,16 +35,23 @@ def read_array(path: str | os.PathLike) -> np.ndarray:
 
 
 def check_hdf5(file: Any) -> None:
-    """Refuses an HDF5 file whose arrays lie in other files, by a ValueError; an OSError if it is no
-    HDF5 file."""
+    """Refuses an HDF5 file whose arrays lie in other files, or that has links, by a ValueError; an
+    OSError if it is no HDF5 file."""
     import h5py  # which readers of other files need not have
 
-    def check(name, item):
-        if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
-            raise ValueError(f"{name} lies in another file, which is not read")
+    def check(group):
+        for name in group:
+            where = f"{group.name.rstrip('/')}/{name}"
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise ValueError(f"{where} is a link, which is not followed")
+            item = group[name]
+            if isinstance(item, h5py.Group):
+                check(item)
+            elif isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+                raise ValueError(f"{where} lies in another file, which is not read")
 
     with h5py.File(file, "r") as stored:
-        stored.visititems(check)
+        check(stored)
 
 
 @contextmanager

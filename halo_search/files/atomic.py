@@ -1,12 +1,13 @@
 """Files and folders that are whole or not there, and writers that take turns."""
 
 import contextlib
+import ctypes
 import errno
+import glob
 import os
 import re
 import secrets
 import shutil
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -14,11 +15,17 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+try:
+    import fcntl
+except ImportError:  # of Windows
+    fcntl = None
+
 from halo_search.errors import InputError
 
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}-.+")
-_TAIL = 40  # characters of a name that its temporary one keeps: the two share a limit
-_OLD = 3600  # seconds after the last write, from which a temporary file is a killed writer's
+_TAIL = 40  # characters of a name that its temporary folder keeps: the two share a limit
+_OLD = 3600  # seconds after the last write, from which what nobody can lock is a killed writer's
+_HERE, _EXCHANGE = -100, 2  # of Linux' renameat2: names are of this folder; both change places
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 LOCK_FILE = ".lock"
 _POLL = 0.01  # seconds between two attempts
@@ -29,8 +36,9 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     """A temporary path to write to, which becomes `path` when the block ends without an error; else
     what was there is untouched. An InputError if it cannot be written.
 
-    It lies in the same folder, which is made when missing, and keeps the suffix, by which Keras
-    chooses its format. Content, then name, are flushed to the disk.
+    It has the same name, by whose suffix Keras chooses its format, and lies in a temporary folder
+    beside `path`, whose own folder is made when missing. Content, then name, are flushed to the
+    disk.
 
     ```python
     with atomic(folder / "model.keras") as temporary:
@@ -38,46 +46,117 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     ```
     """
     path = Path(os.path.abspath(path))  # the writer, or what it calls, may join it with a folder
-    temporary = path.parent / f".tmp-{secrets.token_hex(8)}-{path.name[-_TAIL:]}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        flush(temporary)
-        os.replace(temporary, path)
-        flush(path.parent)
+        with _temporary_folder(path) as folder:
+            temporary = folder / path.name
+            yield temporary
+            flush(temporary)
+            os.replace(temporary, path)
+            flush(path.parent)
     except OSError as error:
         # h5py reports a full disk by an OSError without strerror.
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def atomic_folder(path: str | os.PathLike, replace: bool = False) -> Iterator[Path]:
-    """A temporary folder beside `path` that becomes it when the block ends without an error. Raises
+    """A temporary folder that becomes `path` when the block ends without an error. Raises
     InputError if it cannot be made, or, without `replace`, another process has filled `path`."""
     path = Path(os.path.abspath(path))  # Keras joins a relative one with a folder of its own
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
-    try:
+    former = path.with_name(f".{path.name}-former")
+    with contextlib.ExitStack() as held:
+        try:
+            folder = held.enter_context(_temporary_folder(path))
+            if former.exists() and not path.exists():  # a writer was killed in between
+                os.rename(former, path)
+            unfinished = folder / path.name
+            unfinished.mkdir()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         yield unfinished
-        unfinished.chmod(0o755)  # mkdtemp's 0700 would keep others out wherever it is copied
-        former = unfinished.with_name(f"{unfinished.name}-former")
         try:
             if replace and path.exists():
-                os.rename(path, former)
-            os.rename(unfinished, path)
+                _swap(unfinished, path, former)
+            else:
+                os.rename(unfinished, path)
         except OSError:
-            if former.exists():
-                os.rename(former, path)
             raise InputError(f"{path}: another process has just written there") from None
-        shutil.rmtree(former, ignore_errors=True)
+
+
+def _swap(new, path, former):
+    """Puts a folder in the place of another, in one step where the system can."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # of Linux
+    names = os.fsencode(new), os.fsencode(path)
+    if rename and not rename(_HERE, names[0], _HERE, names[1], _EXCHANGE):
+        return
+    os.rename(path, former)
+    try:
+        os.rename(new, path)
+    except OSError:
+        os.rename(former, path)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _temporary_folder(path):
+    """A temporary folder beside a path, whose own is made when missing. It is locked while the
+    block runs, by which it differs from a killed writer's; these are removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tail = path.name[-_TAIL:]
+    for left in path.parent.glob(f".tmp-*-{glob.escape(tail)}"):
+        _remove_abandoned(left)
+    while True:
+        folder = path.parent / f".tmp-{secrets.token_hex(8)}-{tail}"
+        folder.mkdir()
+        # Who tidies may be faster.
+        with contextlib.suppress(BlockingIOError, FileNotFoundError):
+            lock = _lock(folder)
+            if folder.exists():
+                break
+    try:
+        yield folder
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(folder):
+    """A descriptor that holds a folder, or None where there are no locks; raises BlockingIOError
+    if another one holds it."""
+    if fcntl is None:
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return descriptor
+
+
+def _remove_abandoned(path):
+    """Deletes a temporary file or folder of a writer that was killed: nobody holds it, or, where
+    there are no locks, nobody has written to it for an hour."""
+    with contextlib.suppress(OSError):  # gone, held, or of another user
+        if not is_temporary(path.name):
+            return
+        is_folder = path.is_dir() and not path.is_symlink()
+        lock = _lock(path) if is_folder else None
+        try:
+            written = max(one.lstat().st_mtime for one in (path, *path.glob("*")))
+            if lock is None and written > time.time() - _OLD:
+                return
+            if is_folder:
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        finally:
+            if lock is not None:
+                os.close(lock)
 
 
 def write_text(path: str | os.PathLike, text: str) -> None:
@@ -92,13 +171,13 @@ def is_temporary(name: str) -> bool:
 
 
 def remove_leftovers(folder: str | os.PathLike, deep: bool = True) -> None:
-    """Deletes temporary files that nobody has written to for an hour: their writers were killed.
-    `deep`: in the folders below `folder` too."""
-    folder = Path(folder)
-    for path in folder.rglob(".tmp-*") if deep else folder.glob(".tmp-*"):
-        with contextlib.suppress(OSError):  # gone, or of another user
-            if is_temporary(path.name) and path.lstat().st_mtime < time.time() - _OLD:
-                path.unlink()
+    """Deletes what writers that were killed have left: temporary folders that nobody holds, and
+    temporary files that nobody has written to for an hour. `deep`: in the folders below `folder`
+    too."""
+    for root, folders, files in os.walk(folder):  # what goes meanwhile is no error
+        for name in filter(is_temporary, (*folders, *files)):
+            _remove_abandoned(Path(root, name))
+        folders[:] = [name for name in folders if deep and not is_temporary(name)]
 
 
 @contextlib.contextmanager

@@ -65,7 +65,13 @@ def as_json(value: Any) -> Any:
 
 def json_kind(value: Any) -> str:
     """What a JSON value is, for an error."""
-    kinds = {list: "a list", str: "text", bool: "a truth value", type(None): "null"}
+    kinds = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "a truth value",
+        type(None): "null",
+    }
     return kinds.get(type(value), "a number")
 
 

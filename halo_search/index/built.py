@@ -128,7 +128,8 @@ def commit(written: Written, setup: dict[str, Any]) -> None:
     checked = {*BESIDE, MANIFEST}  # so that no other index can take the place of this one
     files = (path for path in sorted(folder.iterdir()) if path.name in checked)
     written.write({**setup, "files": {path.name: facts_of(path) for path in files}})
-    written.remove(written.names - _named(setup))
+    with contextlib.suppress(OSError, InputError):  # the gallery is in place; the next build tidies
+        written.remove(written.names - _named(setup))
 
 
 def _named(setup):

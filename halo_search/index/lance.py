@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -249,14 +250,35 @@ class LanceIndex(Searchable):
     def __len__(self) -> int:
         return self._size
 
-    @alone
     def save(self, folder: str | os.PathLike) -> None:
         """Saves the index as it is now, and trains or extends LanceDB's. Into another folder, new
         or empty, files are linked or copied, and further changes go there."""
-        folder = place(folder)
+        with self.saving(folder):
+            pass
+
+    @contextlib.contextmanager
+    def saving(self, folder: str | os.PathLike) -> Iterator[None]:
+        """Saves as `save`, for a block that writes what lies beside. Where either fails, the index
+        stays where it was, with the changes that are not saved yet."""
+        with self.lock:
+            before, had_changes = self.store, self.store.is_changing
+            try:
+                self._save_in(place(folder))
+                yield
+            except BaseException:
+                if self.store is not before or not had_changes:
+                    self.store.end_change()
+                self.store = before
+                raise
+            for store in (before, self.store):
+                store.end_change()
+
+    def _save_in(self, folder):
+        """Saves into a folder, where the index then lies; a new one is emptied where that fails."""
+        before = self.store
         try:
             if os.path.realpath(folder) != os.path.realpath(self.folder):
-                self.store.move(folder)
+                self.store = before.moved(folder)
             self.store.begin_change()
             self._train()
             self._commit()
@@ -267,10 +289,12 @@ class LanceIndex(Searchable):
                 self.table.optimize(cleanup_older_than=_HISTORY)
                 if self.table.version != state:
                     self._commit()
-        except (OSError, RuntimeError) as error:
-            raise not_written(folder, error) from error
-        finally:
-            self.store.end_change()
+        except BaseException as error:
+            if self.store is not before:
+                self.store.discard()
+            if isinstance(error, (OSError, RuntimeError)):
+                raise not_written(folder, error) from error
+            raise
 
     def _train(self):
         """Trains LanceDB's index of vectors where there are many items and most of them are new."""

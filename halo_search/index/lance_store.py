@@ -130,6 +130,11 @@ class LanceStore:
             self._turn.release()
             raise InputError(f"{self.folder}: {SAVED_MEANWHILE}")
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether there are changes that are not saved."""
+        return self._turn.is_locked
+
     def end_change(self) -> None:
         """Lets others change the folder."""
         self._turn.release(force=True)
@@ -162,21 +167,28 @@ class LanceStore:
         old = {other for other in written.names if other.startswith(_MOMENTS)} - {name}
         written.remove(old)
 
-    def move(self, folder: Any) -> None:
-        """Links or copies the table into another folder, new or empty, where further changes go."""
+    def moved(self, folder: Any) -> "LanceStore":
+        """This table, linked or copied into another folder, new or empty; a change of either leaves
+        the other as it is. Nothing is left there where that fails."""
         if is_remote(folder) or is_remote(self.folder):
             raise InputError(
                 f"{folder}: an index that lies in {self.folder} is saved there only; build another"
             )
         claimed(folder).claim(FOLDER, BANK_FILE)
-        shutil.copytree(self.folder / FOLDER, folder / FOLDER, copy_function=_link)
-        table = _connect(folder).open_table(TABLE)
-        if table.version != self.table.version:
-            table.checkout(self.table.version)
-            self._is_behind = True
+        try:
+            shutil.copytree(self.folder / FOLDER, folder / FOLDER, copy_function=_link)
+            table = _connect(folder).open_table(TABLE)
+            if is_behind := table.version != self.table.version:
+                table.checkout(self.table.version)
+        except BaseException:
+            _empty(folder)
+            raise
+        return LanceStore(folder, table, None, is_behind)
+
+    def discard(self) -> None:
+        """Removes the table and what lies beside it, as far as that is possible."""
         self.end_change()
-        self.folder, self.table, self._saved_version = folder, table, None
-        self._turn = _turn_of(folder)
+        _empty(self.folder)
 
 
 def place(folder: Any) -> Any:
@@ -193,6 +205,13 @@ def claimed(folder: Any) -> Written:
         raise InputError(f"{folder}: holds an index; choose another folder")
     written.remove(written.names)
     return written
+
+
+def _empty(folder):
+    """Removes what a save that failed has written."""
+    with contextlib.suppress(OSError, InputError):  # the error is what stopped the save
+        written = written_in(folder, MANIFEST)
+        written.remove(written.names)
 
 
 def first_line(error: Exception) -> str:

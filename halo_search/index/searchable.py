@@ -1,7 +1,10 @@
 """What an index says of queries beyond its answers: probabilities, and scores over all of it."""
 
+import contextlib
 import functools
 import operator
+import os
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +54,13 @@ class Searchable:
         vectors = self._space.gallery(chunk)
         plan.warn_of_zeros(self.description, vectors, "gallery_embeddings", first)
         return vectors
+
+    @contextlib.contextmanager
+    def saving(self, folder: str | os.PathLike) -> Iterator[None]:
+        """Saves into a folder, for a block that writes what lies beside. An index in memory is as
+        it was where the block fails; `LanceIndex` then stays where it was."""
+        self.save(folder)
+        yield
 
     @property
     def own_space(self):

@@ -6,9 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from halo_search.confidence import Probes
-from halo_search.files.json_files import read_object
+from halo_search.errors import InputError
+from halo_search.files.json_files import json_kind, read_object
+from halo_search.files.text_files import safe_relative
 
 CARD_FILE, PROBES_FILE, TOWERS = "preset.json", "probes.npz", "towers"
+# Of a card: how the model is shown pictures; further files of the model, and files beside it.
+PICTURES, ASSETS, FILES = "pictures", "assets", "files"
+_KINDS = {
+    **dict.fromkeys((ASSETS, FILES), (list, "a list of names")),
+    **dict.fromkeys((PICTURES, "data"), (dict, "an object")),
+}
 
 
 def folders() -> dict[str, Path]:
@@ -45,7 +53,20 @@ def towers_of(name: str | os.PathLike) -> Path | None:
 def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
     """What a preset's `preset.json` says, or None of any other name."""
     folder = folder_of(name)
-    return None if folder is None else read_object(folder / CARD_FILE)
+    return None if folder is None else read_card(folder)
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """What the `preset.json` of a folder says; an InputError if it is damaged."""
+    path = folder / CARD_FILE
+    card = read_object(path)
+    for key, (kind, expected) in _KINDS.items():
+        if key in card and not isinstance(card[key], kind):
+            raise InputError(f"{path}: {key!r} must be {expected}; found {json_kind(card[key])}")
+    for name in (*card.get(ASSETS, ()), *card.get(FILES, ())):
+        if not isinstance(name, str) or not safe_relative(name):
+            raise InputError(f"{path}: expected names of files in its folder; found {name!r}")
+    return card
 
 
 def probes_of(name: str | os.PathLike) -> Probes | None:

@@ -176,21 +176,20 @@ def write(
     describes."""
     where, index = built.fresh(written, built.INDEX), calibration.index
     try:
-        _write_index(where, calibration, names)
-        is_of_captions = calibration.side == "captions"
-        of_index = {"captions": is_of_captions, "index": where.name, "engine": index.engine}
-        built.commit(written, {**setup, **of_index})
+        with index.saving(where):
+            _write_beside(where, calibration, names)
+            is_of_captions = calibration.side == "captions"
+            of_index = {"captions": is_of_captions, "index": where.name, "engine": index.engine}
+            built.commit(written, {**setup, **of_index})
     except BaseException:
         with contextlib.suppress(OSError, InputError):  # the error is what stopped it
-            # LanceDB's own index is open there by now; the next build or save removes it.
-            if written.content.get("index") != where.name and index.engine == "memory":
+            if written.content.get("index") != where.name:
                 written.remove({where.name})
         raise
 
 
-def _write_index(where, calibration, names):
-    """Writes the index, and beside it names, calibration, probes and `Near`, into a new folder."""
-    calibration.index.save(where)
+def _write_beside(where, calibration, names):
+    """Writes names, calibration, probes and `Near` beside an index."""
     Written(where, MANIFEST).claim(*built.BESIDE)
     if names.by_id is not None:
         built.write_names(where, names.by_id)

@@ -5,7 +5,6 @@ server's names; how long a request may take to come a proxy has to bound (SECURI
 """
 
 import asyncio
-import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from halo_search.confidence.judge import FIT
-from halo_search.errors import InputError, require
+from halo_search.errors import require
 from halo_search.retriever.retriever import Retriever
 from halo_search.server.sent_pictures import Decoders, picture_of
 
@@ -45,7 +44,6 @@ MAX_RESULTS = 10_000  # of one answer, which waits in memory until it is read: s
 AT_ONCE = 16  # questions of a list that keep others waiting
 MAX_WAITING = 1_024  # questions of lists that wait
 GRACE = 1  # seconds that a request under way has after SIGTERM
-UNREAD = 30  # seconds after which a client that reads nothing is left
 
 
 def _not_empty(text):
@@ -255,24 +253,6 @@ def application(
 def trial(retriever):
     """A question that any gallery answers, to see whether it does."""
     return "a" if retriever.side == "images" else np.zeros((8, 8, 3), "uint8")
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address, of IPv4 or IPv6, or on a name's first one; an InputError
-    if there is no such address, or it is taken."""
-    try:
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, *_, address = addresses[0]
-        server = socket.create_server(address, family=family)
-        # Its connections inherit this, which asyncio sets only of sockets with a protocol. Else an
-        # answer's body waits 40 ms for a client that keeps its connection.
-        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
-            server.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * UNREAD)
-        return server
-    except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--host {host} --port {port}: {reason}") from error
 
 
 def _error(status, sentence):

@@ -93,6 +93,10 @@ def test_what_cannot_be_read_is_set_aside_with_its_reason(model, tmp_path):
     items, tower, out = collection.pictures(photos), Tower(model, "images"), tmp_path / "out"
     with pytest.raises(InputError, match=r"b\.jpg: a damaged image \(1 of 2 items of a part"):
         encode(items, tower, out, skip_bad=False, part_size=2)
+    assert parts.read_part(out / "part-000000.parquet").names == ["a.jpg"], "lost what was encoded"
+    with pytest.raises(InputError, match=r"b\.jpg: a damaged image \(2 of 2 items of a part"):
+        encode(items, tower, out, skip_bad=False, part_size=2)
+    assert sorted(path.name for path in out.glob("*.parquet")) == ["part-000000.parquet"]
     for _ in range(2):  # the second call tries none of them again
         done = encode(items, tower, out, part_size=2)
         assert done.whole().names == ["a.jpg", "e.jpg"]
@@ -100,6 +104,8 @@ def test_what_cannot_be_read_is_set_aside_with_its_reason(model, tmp_path):
         assert dict(done.rejected()) == reasons
         left = {"cannot be read": 3}
         assert done.manifest["count"] == {"seen": 5, "taken": 2, "left": left}
+    with pytest.raises(InputError, match=r"b\.jpg: a damaged image"):
+        encode(items, tower, out, skip_bad=False)  # what was left out before is no less broken
     with pytest.raises(InputError, match=r"c\.png: an empty file; none of the 1 items"):
         encode(items.take([2]), tower, tmp_path / "none")
 

@@ -140,7 +140,8 @@ def test_a_side_that_an_index_lacks_is_a_sentence(index, captions, photo):
     gallery = stored_index.load(captions)
     assert (gallery.image_names, gallery.captions) == ([], list(WORDS))
     service = Service(gallery)
-    for ask in (service.find_images, service.find_all):
+    asks = service.find_images, service.find_all, service.reasons, service.without_words
+    for ask in asks:
         with pytest.raises(RefusedError, match="holds captions and no photos"):
             ask("a bird")
     assert service.describe_gallery()["judged"]["captions"]["calibrated"] is False

@@ -15,7 +15,7 @@ from filelock import Timeout
 import forked
 from halo_search.errors import InputError
 from halo_search.files import cache_folder, locked
-from halo_search.files.atomic import in_turn, remove_leftovers
+from halo_search.files.atomic import atomic, atomic_folder, in_turn, remove_leftovers
 from halo_search.files.written import Written
 from zoo.models.run_folder import RunFolder
 from zoo.training.resume import Resume
@@ -75,6 +75,60 @@ def test_what_nobody_has_written_to_for_an_hour_goes(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"below", young.name, ".tmp-mine"}
     assert not old.exists()
     remove_leftovers(tmp_path / "missing")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from halo_search.files.atomic import atomic, atomic_folder
+
+path, kind = Path(sys.argv[1]), sys.argv[2]
+if kind == "file":
+    with atomic(path) as temporary:
+        temporary.write_text("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+else:
+    with atomic_folder(path, replace=True) as unfinished:
+        (unfinished / "half").write_text("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows locks no folder")
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
+    """At once, and what a living writer holds stays."""
+    file, folder = tmp_path / "a [1].txt", tmp_path / "set"
+    file.write_text("old")
+    with atomic_folder(folder) as unfinished:
+        (unfinished / "old").touch()
+    for path, kind in ((file, "file"), (folder, "folder")):
+        done = subprocess.run([sys.executable, "-c", KILLED, path, kind], check=False)
+        assert done.returncode == -9
+    assert len(list(tmp_path.glob(".tmp-*"))) == 2
+    assert file.read_text() == "old"
+    assert os.listdir(folder) == ["old"]
+    with atomic(file) as temporary:
+        temporary.write_text("new")
+        remove_leftovers(tmp_path)
+        with atomic(file) as other:
+            other.write_text("newer")
+    with atomic_folder(folder, replace=True) as unfinished:
+        (unfinished / "new").touch()
+    assert file.read_text() == "new"
+    assert os.listdir(folder) == ["new"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "set"]
+
+
+def test_a_folder_is_replaced_where_both_cannot_change_places(tmp_path, monkeypatch):
+    folder, former = tmp_path / "set", tmp_path / ".set-former"
+    monkeypatch.setattr(sys.modules["halo_search.files.atomic"], "_EXCHANGE", 64)  # no such flag
+    former.mkdir()
+    (former / "old").touch()  # of a writer that was killed between its two steps
+    with atomic_folder(folder, replace=True) as unfinished:
+        assert os.listdir(folder) == ["old"]
+        (unfinished / "new").touch()
+    assert os.listdir(folder) == ["new"]
+    assert os.listdir(tmp_path) == ["set"]
 
 
 HOLDER = """

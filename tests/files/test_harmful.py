@@ -12,6 +12,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from halo_search import presets
 from halo_search.collection.parts import read_part
 from halo_search.collection.sources import PICTURES, members_of
 from halo_search.confidence import Probes
@@ -209,3 +210,23 @@ def test_another_indexs_files_are_not_taken(tmp_path):
     data.write_bytes((tmp_path / "b" / "data-1" / "index.faiss").read_bytes())
     with pytest.raises(InputError, match=r"index\.faiss: is damaged"):
         Index.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("key", ["assets", "files", "pictures", "data"])
+@pytest.mark.parametrize("value", [3, "abc", None, float("nan"), ["../above"], [1]])
+def test_a_card_of_another_kind_is_named(key, value, tmp_path):
+    (tmp_path / "preset.json").write_text(json.dumps({"name": "mine", key: value}))
+    with pytest.raises(InputError, match=r"preset\.json: "):
+        presets.read_card(tmp_path)
+
+
+def test_probes_of_unequal_rows_are_refused(tmp_path):
+    whole = dict(np.load(presets.folder_of("toy_birds_pfe") / "probes.npz"))
+    for rows in (0, 1000):
+        np.savez(tmp_path / "p.npz", **whole | {"captions_mean": whole["captions_mean"][:rows]})
+        with pytest.raises(InputError, match=r"p\.npz: holds no probes"):
+            Probes.load(tmp_path / "p.npz")
+        changed = {"captions_log_variance": whole["captions_log_variance"][:rows]}
+        np.savez(tmp_path / "p.npz", **whole | changed)
+        with pytest.raises(InputError, match=r"p\.npz: .* arrays with as many rows each"):
+            Probes.load(tmp_path / "p.npz")

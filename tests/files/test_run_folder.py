@@ -141,7 +141,7 @@ def test_a_folder_is_whole_or_not_there(tmp_path):
         fill_half()
     assert not list(path.parent.iterdir())
     with atomic_folder(path) as unfinished:
-        assert unfinished.name.startswith(".")
+        assert unfinished.parent.name.startswith(".tmp-")
         (unfinished / "whole").write_text("x")
         assert not path.exists()
     assert [one.name for one in path.iterdir()] == ["whole"]

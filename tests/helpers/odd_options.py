@@ -13,6 +13,7 @@ import resource
 import sys
 import tempfile
 
+from demo import __main__ as demo
 from export import __main__ as export
 from halo_search.cli import confidence, evaluate, report, search
 from halo_search.cli.parser import run
@@ -25,6 +26,7 @@ COMMANDS = {
     "report": (report.main, report._parser()),
     "export": (export.main, export._parser()),
     "search": (search.main, search.parser()),
+    "demo": (demo.main, demo._parser()),
 }
 
 
@@ -36,7 +38,7 @@ def cases():
         for command, own in parsers.items():
             words = [] if command is None else [command]
             places = [a for a in own._actions if not a.option_strings and a.nargs not in ("*", "?")]
-            words += [NOWHERE for _ in places]
+            words += [NOWHERE for _ in places] or [NOWHERE] * (name == "demo")
             for action in own._actions:
                 if not action.option_strings or action.nargs == 0 or action.dest == "help":
                     continue

@@ -1,6 +1,7 @@
 """Presets: files, precision, Toy Birds."""
 
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import zoo
 from halo_search import presets
+from halo_search.cli import hub_handles
 from halo_search.errors import InputError
 from tools import preset
 from zoo.data.text.captions import WordTokenizer
@@ -206,6 +208,7 @@ def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):
         return str(path)
 
     monkeypatch.setattr(preset_utils.huggingface_hub, "hf_hub_download", download)
+    monkeypatch.setattr(hub_handles, "_why_unreachable", lambda address: None)
     loaded = zoo.from_preset("hf://someone/mine")
     np.testing.assert_array_equal(
         model.encode_captions("red bird").mean(), loaded.encode_captions("red bird").mean()
@@ -215,8 +218,24 @@ def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):
         InputError, match=r"hf://someone/other: cannot be fetched: 401 .* give its path"
     ):
         zoo.from_preset("hf://someone/other")
-    with pytest.raises(InputError, match="kaggle://someone: cannot be fetched: "):
+    with pytest.raises(InputError, match="'kaggle://someone': a handle must be kaggle://USER/"):
         zoo.from_preset("kaggle://someone")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "a\0b", "x" * 5000, "hf://", "hf://user/model", "siglip_base_patch16_224"],
+)
+def test_what_is_no_model_ends_in_a_sentence_and_in_time(name, tmp_path, monkeypatch):
+    for cache in ("HF_HUB_CACHE", "KAGGLEHUB_CACHE"):
+        monkeypatch.setenv(cache, str(tmp_path))
+    monkeypatch.setattr(hub_handles, "_why_unreachable", lambda address: "no network")
+    zoo.list_presets()
+    began = time.monotonic()
+    with pytest.raises(InputError) as caught:
+        zoo.from_preset(name)
+    assert time.monotonic() - began < 2
+    assert "\n" not in str(caught.value)
 
 
 BIRDS = ("birds_infonce", "birds_pfe", "birds_dive")

@@ -24,6 +24,8 @@ def test_the_flags_of_all_recipes_are_those_that_are_written_down():
 def test_the_help_without_keras_is_the_recipes_own(name):
     written = WRITTEN.parents[2] / "recipes" / recipe_help.FOLDER / f"{name}.txt"
     assert written.read_text() == recipe_help.help_of(name), "python -m tools.recipe_help"
+    flags = written.with_suffix(".json").read_text()
+    assert flags == recipe_help.flags_of(name), "python -m tools.recipe_help"
 
 
 def test_what_differs_keeps_what_the_parent_says():

@@ -87,8 +87,6 @@ def test_it_is_saved_served_queried_and_added_to(emptied, embeddings, tmp_path, 
 
 
 def test_a_save_that_fails_leaves_nothing_behind(emptied, tmp_path, monkeypatch):
-    if emptied.index.engine == "lance":
-        pytest.skip("LanceDB's own index has moved into the new folder by then, and is in use")
     folder = tmp_path / "gallery"
     emptied.save(folder)
     before = sorted(path.name for path in folder.iterdir())
@@ -101,4 +99,26 @@ def test_a_save_that_fails_leaves_nothing_behind(emptied, tmp_path, monkeypatch)
         with pytest.raises(InputError, match="No space left"):
             emptied.save(folder)
     assert sorted(path.name for path in folder.iterdir()) == before
+    assert is_empty(emptied.ask("a dog"))
     assert is_empty(Retriever.load(folder).ask("a dog"))
+
+
+def test_it_is_shown(emptied, tmp_path):
+    pytest.importorskip("gradio", reason="the extra 'demo' is not installed")
+    from demo import routes, stored_index
+    from demo.limits import RefusedError
+    from demo.service import Service
+    from demo.views import Views
+
+    emptied.save(tmp_path / "gallery")
+    gallery = stored_index.load(tmp_path / "gallery")
+    service, about = Service(gallery), routes._about(Views([gallery]))
+    assert (about["photos"], about["kind"], about["examples"]) == (0, "a Gaussian", [])
+    for answer in (service.find_images("a dog"), service.find_all("a dog")):
+        assert (answer["reason"], answer["results"]) == ("The gallery is empty.", [])
+    assert service.photos() == service.similar_to(str(PHOTOS[0])) == []
+    assert service.without_words("a dog")["without"] == [None, None]
+    with pytest.raises(RefusedError, match="The gallery is empty"):
+        service.reasons("a dog")
+    with pytest.raises(RefusedError, match="holds photos and no captions"):
+        service.find_captions(str(PHOTOS[0]))

@@ -18,8 +18,8 @@ from starlette.exceptions import HTTPException
 
 import zoo
 from halo_search.errors import InputError
+from halo_search.server import address, limits
 from halo_search.server import application as server
-from halo_search.server import limits
 from halo_search.server.sent_pictures import Decoders
 
 
@@ -275,7 +275,7 @@ def test_a_body_that_comes_slowly_is_left(retriever, monkeypatch):
 
 def test_a_kept_connection_sends_at_once():
     with (
-        server.listening("127.0.0.1", 0) as listening,
+        address.listening("127.0.0.1", 0) as listening,
         socket.create_connection(listening.getsockname()),
         listening.accept()[0] as accepted,
     ):

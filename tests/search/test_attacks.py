@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,9 @@ pytestmark = pytest.mark.very_slow
 HERE = Path(__file__).parent
 
 
-def run(script, *arguments):
-    """What a script of this folder prints, in a process of its own."""
-    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+def run(script, *arguments, under=()):
+    """What a script of this folder prints, in a process of its own, started by what it is under."""
+    command = [*under, sys.executable, str(HERE / script), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -35,7 +36,7 @@ def disk(tmp_path):
     path = tmp_path / "disk"
     path.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)],
+        ["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(path)],
         capture_output=True,
         check=False,
     )
@@ -52,6 +53,33 @@ def test_a_full_disk_is_a_sentence_and_leaves_what_was_there(kind, disk):
     found = run("full_disk.py", disk, kind)
     assert found["failed"] >= 3
     assert found["through"] >= 1
+
+
+WRITERS = (
+    "build",
+    "lance",
+    "save",
+    "encode",
+    "preset",
+    "probes",
+    "train",
+    "export",
+    "own_pairs",
+)
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("how", ["killed", "readonly", "full"])
+def test_a_writer_that_is_hindered_leaves_what_was_there(how, name, tmp_path, request):
+    if name == "lance":
+        pytest.importorskip("lancedb")
+    under = UNPRIVILEGED if how == "readonly" and not os.getuid() else ()
+    if under and shutil.which(under[0]) is None:
+        pytest.skip("an administrator may write into every folder")
+    root = request.getfixturevalue("disk") if how == "full" else tmp_path
+    found = run("hindered.py", root, how, name, under=under)[name]
+    assert found["hindered"] >= 1
 
 
 def test_a_long_life_takes_no_memory_and_no_descriptors(tmp_path):

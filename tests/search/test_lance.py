@@ -117,6 +117,31 @@ def test_adding_and_removing(make, tmp_path):
     assert len(list((tmp_path / "b").glob("moments-*.npz"))) == 1
 
 
+def test_a_move_that_fails_leaves_it_where_it_was(make, tmp_path, monkeypatch):
+    gallery, more, queries = make("csd", 60), make("csd", 9), make("csd", 5)
+    large = LanceIndex.build(tmp_path / "a", gallery, "csd")
+    large.add(more)
+    expected = large.search(queries, 7)[1]
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for name in ("write_file", "shutil.copytree"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"halo_search.index.lance.{name}", full)
+            with pytest.raises(InputError, match="b: cannot write the index: No space left"):
+                large.save(tmp_path / "b")
+        assert {*os.listdir(tmp_path / "b")} - {".lock"} == {"index.json"}
+    with pytest.raises(KeyError), large.saving(tmp_path / "b"):
+        raise KeyError  # of who writes beside it
+    np.testing.assert_array_equal(large.search(queries, 7)[1], expected)
+    with pytest.raises(InputError, match="another process changes this index"):
+        LanceIndex.load(tmp_path / "a").remove([1])  # which has changes that are not saved
+    large.save(tmp_path / "a")
+    assert len(LanceIndex.load(tmp_path / "a")) == 69
+    LanceIndex.load(tmp_path / "a").remove([1])
+
+
 def test_a_part_is_searched_by_a_condition(make, tmp_path):
     gallery, queries = make("csd", 400), make("csd", 10)
     years = np.arange(400) % 7

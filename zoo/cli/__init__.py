@@ -15,22 +15,14 @@ if __name__ == "__main__":
 ```
 """
 
-import argparse
 import dataclasses
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
-from halo_search.cli.parser import (
-    OneLineParser,
-    naming,
-    program,
-    run,
-    unknown_flag,
-    verbosity,
-)
-from zoo.cli import bounds
+from halo_search.cli import bounds, recipe_flags
+from halo_search.cli.parser import OneLineParser, naming, program, run, verbosity
 
 __all__ = [
     "AS_DEFAULT",
@@ -72,7 +64,7 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
-        kind: of a number, a key of `zoo.cli.bounds.BOUNDS`, where its name does not say it.
+        kind: of a number, a key of `halo_search.cli.bounds.BOUNDS`, where its name does not say it.
     """
     metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
     if toy is not ...:
@@ -117,77 +109,56 @@ def parse(
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
     Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
-    least 0 (`zoo.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
+    least 0 (`halo_search.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
     """
-    parser = OneLineParser(
-        description=description,
-        allow_abbrev=False,
-        argument_default=argparse.SUPPRESS,  # so that given flags can be told from defaults
-    )
-    hints = typing.get_type_hints(settings_class)
+    parser = recipe_flags.parser_of(description)
     fields = [field for field in dataclasses.fields(settings_class) if field.init]
-    for field in fields:
-        _add_flag(parser, field, hints[field.name])
-    namespace, unknown = parser.parse_known_args(argv)
-    if unknown:
-        parser.error(unknown_flag(unknown[0], [_flag(field) for field in fields]))
-    given = vars(namespace)
+    flags = flags_of(settings_class)
+    for field, flag in zip(fields, flags, strict=True):
+        flag.add(parser, _help(field, flag.is_required))
+    given = recipe_flags.given(parser, flags, argv)
     values = {**_variants(fields, given), **given}
     try:
-        for field in fields:
-            if field.name in given:
-                kind = field.metadata.get("kind")
-                bounds.check(_flag(field), field.name, given[field.name], kind)
         return settings_class(**values)
     except ValueError as error:  # of __post_init__: a value that is not allowed
         parser.error(str(error))
 
 
-def _add_flag(parser, field, hint):
-    """Adds the flag of a field; its type hint decides on choices, pairs of flags and several
-    values."""
-    kind: Any = hint
-    options: dict[str, Any] = {}
-    optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    if optional:
+def flags_of(settings_class: type) -> list[recipe_flags.Flag]:
+    """The flags of a settings dataclass."""
+    hints = typing.get_type_hints(settings_class)
+    return [
+        _flag_of(field, hints[field.name])
+        for field in dataclasses.fields(settings_class)
+        if field.init
+    ]
+
+
+def _flag_of(field, hint):
+    """The flag of a field; its type hint decides on choices, pairs of flags and several values."""
+    kind, choices = hint, None
+    may_be_none = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    if may_be_none:
         (kind,) = [member for member in typing.get_args(hint) if member is not type(None)]
-    if typing.get_origin(kind) is tuple:
+    has_many = typing.get_origin(kind) is tuple
+    if has_many:
         kind = typing.get_args(kind)[0]
-        options.update(nargs="+", action=_Tuple)
-    if kind is bool:  # with None as the third value, where neither is given
-        options["action"] = argparse.BooleanOptionalAction
-    elif typing.get_origin(kind) is Literal:
-        options["choices"] = choices = typing.get_args(kind)
-        options["type"] = _converter(type(choices[0]), optional)
-        options["metavar"] = "{" + ",".join(map(str, choices)) + "}"
-        if optional:
-            options["choices"] = (*choices, None)
-    else:
-        options["type"] = _converter(kind, optional)
-        options["metavar"] = getattr(kind, "__name__", str(kind)).upper()
-    if field.metadata.get("const") is not None:
-        options.update(nargs="?", const=field.metadata["const"])
-    required = field.default is field.default_factory is dataclasses.MISSING
-    parser.add_argument(_flag(field), required=required, help=_help(field, required), **options)
-
-
-class _Tuple(argparse.Action):
-    def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, tuple(values))
-
-
-def _converter(kind, optional):
-    """The function that reads a flag's text; "none" is None for an optional flag."""
-
-    def convert(text):
-        return None if optional and text.lower() == "none" else kind(text)
-
-    convert.__name__ = kind.__name__  # argparse names it in its message
-    return convert
-
-
-def _flag(field):
-    return "--" + field.name.replace("_", "-")
+    if typing.get_origin(kind) is Literal:
+        choices = list(typing.get_args(kind))
+        kind = type(choices[0])
+    is_number = kind in (int, float) and choices is None
+    return recipe_flags.Flag(
+        "--" + field.name.replace("_", "-"),
+        kind.__name__,
+        choices,
+        has_many,
+        may_be_none,
+        bare=field.metadata.get("const"),
+        is_required=field.default is field.default_factory is dataclasses.MISSING,
+        bounds=(field.metadata.get("kind") or bounds.kind_of(field.name, kind))
+        if is_number
+        else None,
+    )
 
 
 def _help(field, required):

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from halo_search.cli.hub_handles import check_handle
 from halo_search.errors import InputError, require
 from halo_search.files.json_files import read_object
 from zoo import losses, similarities
@@ -119,6 +120,8 @@ def _read(cls, preset, **options: Any):
     """A KerasHub object of a preset. Raises InputError with the reason if it cannot be fetched or
     read."""
     path = os.path.expanduser(os.fspath(preset))
+    if str(preset).startswith(HUBS) or str(preset) in hub_names():
+        check_handle(str(preset))
     tell_download(str(preset))
     try:
         return cls.from_preset(path, **options)

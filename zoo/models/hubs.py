@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from halo_search.cli.hub_handles import check_handle
 from halo_search.cli.public import public_models
 from halo_search.errors import InputError, MissingPackageError, require
 from halo_search.files.json_files import read_object
@@ -44,7 +45,9 @@ def hub_facts() -> dict[str, dict[str, Any]]:
 
 
 def fetch(handle: str, names: Sequence[str], may_lack: bool = False) -> list[pathlib.Path]:
-    """Fetches files of one folder on a hub; those that are cached are not fetched again."""
+    """Fetches files of one folder on a hub; those that are cached are not fetched again. Raises
+    InputError, in two seconds where there is no network, if one cannot be fetched."""
+    check_handle(handle)
     paths = []
     for name in names:
         try:

@@ -16,16 +16,14 @@ import numpy as np
 from halo_search.errors import InputError
 from halo_search.files.array_files import check_hdf5
 from halo_search.files.atomic import atomic_folder
-from halo_search.files.json_files import read_object
-from halo_search.presets import CARD_FILE, PROBES_FILE, TOWERS
+from halo_search.files.text_files import safe_relative
+from halo_search.presets import ASSETS, CARD_FILE, FILES, PROBES_FILE, TOWERS, read_card
 from halo_search.towers.weights import SCALES, WEIGHTS_FILE
 
-PICTURES = "pictures"  # of a card: how the model is shown pictures, where it says it itself
 CONFIG_FILE, METADATA_FILE = "config.json", "metadata.json"
 MODEL_FILES = (CONFIG_FILE, METADATA_FILE, WEIGHTS_FILE)  # Keras' own, as KerasHub names them
-# Of a card: further files of the model, such as a tokenizer's, and files beside it.
-ASSETS, FILES = "assets", "files"
 _OURS = {*MODEL_FILES, CARD_FILE, "README.md", PROBES_FILE, "points_of.json", ASSETS, TOWERS}
+MOST_PACKED, MOST_RATIO = 2**28, 20  # bytes of a member that may be packed as tightly as it likes
 MOST_CONFIG = 64 * 2**20  # bytes; vocabularies of 250,000 words have 5 million
 
 
@@ -65,7 +63,7 @@ def write_preset(
 
 def _refuse_foreign(path):
     """Raises an InputError if a preset's folder holds files that its card does not list."""
-    card = read_object(path / CARD_FILE)
+    card = read_card(path)
     listed = {name for key in (ASSETS, FILES) for name in card.get(key, [])}
     if foreign := sorted(_files(path) - _OURS - listed):
         raise InputError(
@@ -89,6 +87,7 @@ def check_whole(path: pathlib.Path) -> None:
         if not zipfile.is_zipfile(path):
             raise InputError(f"{path}: not a model: cut off or not a .keras file at all")
         with zipfile.ZipFile(path) as archive:
+            _check_members(path, archive.infolist())
             damaged = archive.testzip()
             if damaged is None and WEIGHTS_FILE in archive.namelist():
                 with archive.open(WEIGHTS_FILE) as weights:
@@ -101,6 +100,22 @@ def check_whole(path: pathlib.Path) -> None:
         raise InputError(f"{path}: not a model: damaged ({error})") from error
     if damaged is not None:
         raise InputError(f"{path}: not a model: damaged in {damaged} (its checksum is another)")
+
+
+def _check_members(path, members):
+    """Raises InputError for an archive whose members lead out of it, or are much larger than the
+    file: reading all of them would fill the memory or the disk."""
+    for member in members:
+        if not safe_relative(member.filename):
+            raise InputError(f"{path}: holds {member.filename!r}, which leads out of the file")
+        most = max(MOST_PACKED, MOST_RATIO * member.compress_size)
+        if member.filename in (CONFIG_FILE, METADATA_FILE):
+            most = MOST_CONFIG
+        if member.file_size > most:
+            raise InputError(
+                f"{path}: expected {most:,} bytes at most of {member.filename}; it has "
+                f"{member.file_size:,}"
+            )
 
 
 def read_folder(path: pathlib.Path, compile: bool = False) -> keras.Model:
@@ -131,7 +146,7 @@ def packages_of(path: pathlib.Path) -> set[str]:
             with zipfile.ZipFile(path) as archive:
                 text = archive.read(CONFIG_FILE).decode("utf-8")
         return set(_packages(json.loads(text)))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile):
         return set()
 
 

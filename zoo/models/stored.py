@@ -41,6 +41,10 @@ def arguments(config: dict[str, Any], custom_objects: dict[str, Any] | None) -> 
         config[key] = read(keras.saving.serialize_keras_object(config[key]))
     if config["caption_encoder"] is None:
         config["caption_encoder"] = config["image_encoder"]
+    for key in _SHARED:
+        if not isinstance(config[key], keras.layers.Layer):
+            received = type(config[key]).__name__
+            raise ValueError(f"{key!r} must be a Keras layer or model; received {received}")
     for key in ("image_encoder", "caption_encoder"):
         _freeze_again(config[key])
     config["tokenizer"] = read(config["tokenizer"])

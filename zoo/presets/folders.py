@@ -8,14 +8,14 @@ from halo_search import presets as packaged
 from halo_search.errors import InputError
 from halo_search.files.decoding import resizing
 from halo_search.files.json_files import read_object
-from halo_search.presets import CARD_FILE, PROBES_FILE
+from halo_search.presets import ASSETS, CARD_FILE, PICTURES, PROBES_FILE
 from halo_search.towers.weights import WEIGHTS_FILE
 from zoo.encoders.point_towers import resizing_of_tower
 from zoo.models.dual_encoder import DualEncoder
 from zoo.models.hub_models import is_hub_config
 from zoo.models.hubs import HUBS, fetch, fetch_config
 from zoo.models.points import POINTS_FILE
-from zoo.models.preset_folder import ASSETS, CONFIG_FILE, MODEL_FILES, PICTURES
+from zoo.models.preset_folder import CONFIG_FILE, MODEL_FILES
 from zoo.models.run_folder import RunFolder
 
 MODEL_FILE = "model.keras"
@@ -79,7 +79,7 @@ def card_of(name: str | os.PathLike) -> dict[str, Any] | None:
         return presets[str(name)]
     folder = RunFolder(name)
     has_card = (folder.path / CARD_FILE).is_file() and not folder.is_run
-    return read_object(folder.path / CARD_FILE) if has_card else None
+    return packaged.read_card(folder.path) if has_card else None
 
 
 def shown_pictures(model: DualEncoder, name: str | os.PathLike | None) -> dict[str, Any]:
@@ -116,5 +116,5 @@ def is_ours(config: dict[str, Any]) -> bool:
 
 def _read_card(folder):
     """The card of a preset's folder, or its name alone without one."""
-    path = folder / CARD_FILE
-    return read_object(path) if path.is_file() else {"name": folder.name}
+    has_card = (folder / CARD_FILE).is_file()
+    return packaged.read_card(folder) if has_card else {"name": folder.name}

@@ -34,6 +34,7 @@ _HUB_NAMES = ("clip_", "siglip_", "siglip2_", "metaclip_")  # how KerasHub's nam
 def open_named(name: str | os.PathLike, compile: bool) -> DualEncoder:
     """The model of a name, a handle, a folder or a file, by the first of `OPENERS` that knows it.
     Raises InputError if none does."""
+    _check_name(name)
     for opener in OPENERS:
         model = opener(name, compile)
         if model is not None:
@@ -48,6 +49,20 @@ def open_named(name: str | os.PathLike, compile: bool) -> DualEncoder:
         "SigLIP of Hugging Face, or a published checkpoint"
         f"{nearest(str(name), list(list_presets()))}"
     )
+
+
+def _check_name(name):
+    """Raises InputError for what can be neither a name nor a path that may be looked at."""
+    text = os.fspath(name)
+    if not text.strip():
+        raise InputError(f"expected a name, folder or handle of a model; received {text!r}")
+    try:
+        os.stat(os.path.expanduser(text))
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # a name
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"no such model: {text!r} ({reason})") from error
 
 
 def open_preset(name: str | os.PathLike, compile: bool) -> DualEncoder | None:

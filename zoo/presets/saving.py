@@ -9,10 +9,11 @@ import keras
 import numpy as np
 
 from halo_search.errors import InputError
+from halo_search.presets import PICTURES
 from halo_search.towers.weights import WEIGHTS_FILE
 from zoo.encoders.point_towers import resizing_of_tower
 from zoo.models.dual_encoder import DualEncoder
-from zoo.models.preset_folder import PICTURES, read_folder, shrink, write_preset
+from zoo.models.preset_folder import read_folder, shrink, write_preset
 
 _SENTENCE = "A red bird, 2 dogs"
 

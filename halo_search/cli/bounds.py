@@ -64,13 +64,13 @@ def kind_of(name: str, kind: type) -> str:
     return "count" if kind is int else "rate"
 
 
-def check(flag: str, name: str, value: Any, kind: str | None = None) -> None:
-    """Raises ValueError, naming the flag, unless a number, or each of several, is one that a
-    setting of this name or kind may have; what is no number is fine."""
+def check(flag: str, value: Any, kind: str) -> None:
+    """Raises ValueError, naming the flag, unless a number, or each of several, is one of a kind;
+    what is no number is fine."""
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             continue
-        bounds = BOUNDS[kind or kind_of(name, type(number))]
+        bounds = BOUNDS[kind]
         if not bounds.holds(number):
             words = f"at most {LARGEST}" if bounds.high == LARGEST < number else bounds.words
             raise ValueError(f"{flag} must be {words}; received {number}")
