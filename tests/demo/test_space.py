@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import demo.__main__
 from demo import page, sources
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,8 @@ def test_it_runs(gaussians, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sources, "load", lambda *_: gaussians)
+    # Another test's page may be served at that port.
+    monkeypatch.setattr(demo.__main__, "_free", lambda host, port: port)
     monkeypatch.setattr(page.Page, "launch", lambda *where: launched.append(where))
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SPACE / "app.py"), run_name="__main__")
