@@ -19,6 +19,7 @@ from zoo.data import packaged_photos
 from zoo.evaluation import probes_of
 
 SENTENCE = "matches questions with items no better than chance"
+PACKAGED = ("photos_pfe", "toy_birds_pfe")  # what an installed package brings
 QUESTIONS = ["a dog on a beach", "asdf qwer", "a man on a bus"]
 
 
@@ -80,6 +81,7 @@ def test_nothing_is_said_of_hubs_by_a_model_at_chance(tmp_path, capsys):
     assert "warning" not in said
 
 
+@pytest.mark.very_slow  # encodes the general photos and their texts twice
 def test_a_preset_of_changed_weights_is_calibrated_anew_and_of_shuffled_ones_refused():
     """Its own probes are of other weights: the packaged photos take their place."""
     model = zoo.from_preset("photos_points")
@@ -91,7 +93,13 @@ def test_a_preset_of_changed_weights_is_calibrated_anew_and_of_shuffled_ones_ref
     refused(shuffled(model), photos)
 
 
-@pytest.mark.parametrize("name", zoo.list_presets())
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in PACKAGED else pytest.param(name, marks=pytest.mark.very_slow)
+        for name in zoo.list_presets()
+    ],
+)
 def test_presets_find_what_their_probes_want(name):
     probes, model = probes_of(name), zoo.from_preset(name)
     for direction, side in (("t2i", "images"), ("i2t", "captions")):

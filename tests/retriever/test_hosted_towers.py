@@ -80,6 +80,7 @@ def test_a_question_is_answered_as_by_keras_for_a_fraction(family, tmp_path):
     assert gigabytes * 1024 <= MOST_MEGABYTES
 
 
+@pytest.mark.very_slow  # writes the towers of a model three times
 def test_the_same_weights_with_another_tokenizer_get_towers_of_their_own(tmp_path):
     backbone, preprocessor = tiny_hub("clip")
     hub, found = preprocessor.tokenizer, []
