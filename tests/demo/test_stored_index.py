@@ -145,7 +145,7 @@ def test_a_side_that_an_index_lacks_is_a_sentence(index, captions, photo):
             ask("a bird")
     assert service.describe_gallery()["judged"]["captions"]["calibrated"] is False
     assert len(service.map.items["x"]) == len(WORDS)
-    assert routes._about(page.Page(gallery).views)["missing"] == gallery.missing
+    assert routes.about(page.Page(gallery).views)["missing"] == gallery.missing
     with pytest.raises(RefusedError, match="holds photos and no captions"):
         Service(stored_index.load(index)).find_captions(str(photo))
 
