@@ -17,6 +17,7 @@ import shutil
 import signal
 import stat
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from zoo.data.text.captions import WordTokenizer
 
 sys.path.insert(0, str(Path(export.__file__).parents[1] / "recipes"))
 MODEL, QUESTION = "photos_pfe", "a dog"
+LOG = Path(tempfile.gettempdir()) / f"hindered-{os.getpid()}.log"  # what forks print
 FEW = {"killed": 6, "full": 4, "readonly": 1}  # times that each is hindered
 
 
@@ -224,7 +226,7 @@ def start_fork(function, *arguments):
         return child, reading
     try:
         for number in (1, 2):
-            os.dup2(os.open(f"/tmp/hindered-{os.getppid()}.log", os.O_WRONLY | os.O_CREAT), number)
+            os.dup2(os.open(LOG, os.O_WRONLY | os.O_CREAT), number)
         with os.fdopen(writing, "w") as file:
             json.dump([function(*arguments)], file)
             file.flush()
@@ -243,7 +245,7 @@ def forked(function, *arguments):
         text = file.read()
     os.waitpid(child, 0)
     if not text:
-        raise AssertionError(Path(f"/tmp/hindered-{os.getpid()}.log").read_text()[-3000:])
+        raise AssertionError(LOG.read_text()[-3000:])
     return json.loads(text)[0]
 
 
@@ -346,6 +348,7 @@ def main(root, how, names):
             shutil.rmtree(whole)
         shutil.rmtree(template)
         print(json.dumps({name: count}), flush=True)
+    LOG.unlink(missing_ok=True)
     print(json.dumps(counts))
 
 

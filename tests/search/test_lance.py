@@ -128,7 +128,7 @@ def test_a_move_that_fails_leaves_it_where_it_was(make, tmp_path, monkeypatch):
 
     for name in ("write_file", "shutil.copytree"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"halo_search.index.lance.{name}", full)
+            patch.setattr(f"halo_search.index.lance_store.{name}", full)
             with pytest.raises(InputError, match="b: cannot write the index: No space left"):
                 large.save(tmp_path / "b")
         assert {*os.listdir(tmp_path / "b")} - {".lock"} == {"index.json"}
