@@ -73,14 +73,16 @@ def main(argv=None):
 def asked_labels(options, part):
     """Pairs of a `Retriever` and its `Labelled`: of the handed-out labels, and of the fresh."""
     probes = evaluation.probes_of(options.model)
-    found = []
+    labelled_galleries = []
     for labels in (
         labels_of(options.folder, options.model, options.cache, part),
         fresh_labels_of(options.folder, options.model, part, options.cache),
     ):
-        retrievers = [Retriever.build(options.model, one.images, probes=probes) for one in labels]
-        found.append(list(zip(retrievers, labels, strict=True)))
-    return found
+        retrievers = [
+            Retriever.build(options.model, gallery.images, probes=probes) for gallery in labels
+        ]
+        labelled_galleries.append(list(zip(retrievers, labels, strict=True)))
+    return labelled_galleries
 
 
 def truth_of(labelled):
@@ -103,22 +105,25 @@ def first_results(retriever, labelled):
 
 def of_firsts(name, labels):
     """A table of first results by what is said of them, and what must hold of them."""
-    said, fit = np.concatenate([first_results(*pair) for pair in labels]).T
+    probability, fit = np.concatenate([first_results(*pair) for pair in labels]).T
     print(f"\n| {name}: said of first results | number | said | true | difference |")
     print("|---|---|---|---|---|")
     worst = []
     for low, high in itertools.pairwise(BANDS):
-        part = (said >= low) & (said < high)
+        part = (probability >= low) & (probability < high)
         if part.any():
-            told, true = said[part].mean(), fit[part].mean()
+            predicted, true = probability[part].mean(), fit[part].mean()
             if part.sum() >= ENOUGH:
-                worst.append(abs(told - true))
+                worst.append(abs(predicted - true))
             print(
-                f"| {low:.2f}–{min(high, 1):.2f} | {part.sum()} | {told:.2f} | {true:.2f} | "
-                f"{told - true:+.2f} |"
+                f"| {low:.2f}–{min(high, 1):.2f} | {part.sum()} | {predicted:.2f} | {true:.2f} | "
+                f"{predicted - true:+.2f} |"
             )
-    area = auroc(said[fit == 1], said[fit == 0])
-    print(f"\n{len(said)} first results: {said.mean():.2f} / {fit.mean():.2f}, AUC {area:.2f}")
+    area = auroc(probability[fit == 1], probability[fit == 0])
+    print(
+        f"\n{len(probability)} first results: {probability.mean():.2f} / {fit.mean():.2f}, "
+        f"AUC {area:.2f}"
+    )
     off, bands = max(worst, default=0.0), f"{len(worst)} bands of {ENOUGH} or more"
     return [
         Row(f"{name}: first results, said − true", f"{off:.2f} ({bands})", "<= .10", off <= APART),
@@ -128,7 +133,7 @@ def of_firsts(name, labels):
 
 def of_pairs(labels):
     """Weighted log loss and area under the curve of all labelled pairs of the best results."""
-    found = []
+    results = []
     for (retriever, labelled), name, most in zip(
         labels, ("Flickr8k", "COCO"), (0.30, 0.26), strict=True
     ):
@@ -136,24 +141,32 @@ def of_pairs(labels):
         for answer in retriever.ask(labelled.texts, LISTED):
             if (likely := answer.fits) is None:
                 continue
-            for photo, said in zip(answer.ids.tolist(), likely, strict=True):
+            for photo, probability in zip(answer.ids.tolist(), likely, strict=True):
                 if (answer.question, photo) in truth:
-                    rows.append((said, *truth[answer.question, photo]))
-        said, fit, weight = np.array(rows).T
-        said = np.clip(said, 1e-3, 1 - 1e-3)
-        loss = -np.average(fit * np.log(said) + (1 - fit) * np.log(1 - said), weights=weight)
-        area = auroc(said[fit == 1], said[fit == 0])
-        found += [
+                    rows.append((probability, *truth[answer.question, photo]))
+        probability, fit, weight = np.array(rows).T
+        probability = np.clip(probability, 1e-3, 1 - 1e-3)
+        loss = -np.average(
+            fit * np.log(probability) + (1 - fit) * np.log(1 - probability), weights=weight
+        )
+        area = auroc(probability[fit == 1], probability[fit == 0])
+        results += [
             Row(f"{name}, kept: log loss", f"{loss:.3f}", f"<= {most}", loss <= most),
             Row(f"{name}, kept: AUC of all pairs", f"{area:.3f}", ">= .87", area >= 0.87),
         ]
-    return found
+    return results
 
 
 def of_order(labels):
     """How many lists rise."""
-    answers = [answer for one, labelled in labels for answer in one.ask(labelled.texts, LISTED)]
-    rising = sum(bool((np.diff(one.fits) > 0).any()) for one in answers if one.fits is not None)
+    answers = [
+        answer for retriever, labelled in labels for answer in retriever.ask(labelled.texts, LISTED)
+    ]
+    rising = sum(
+        bool((np.diff(retriever.fits) > 0).any())
+        for retriever in answers
+        if retriever.fits is not None
+    )
     return Row(f"of {len(answers)} lists of {LISTED}, rising", str(rising), "0", not rising)
 
 
@@ -207,21 +220,21 @@ def of_paraphrases(*retrievers):
 def of_words(options):
     """How many single words are refused, by what the gallery shows."""
     must = {"common": (0.05, -1), "absent, known": (0.60, 1), "absent, unknown": (0.95, 1)}
-    found = []
+    results = []
     for kind, (number, share) in refusals(options).items():
         print(f"{kind} words: {number:.0f}, refused {share:.3f}")
         if kind in must:
             limit, sign = must[kind]
             sentence = f"{'>=' if sign > 0 else '<='} {limit}"
             holds = sign * share >= sign * limit
-            found.append(Row(f"{kind} words refused", f"{share:.3f}", sentence, holds))
-    return found
+            results.append(Row(f"{kind} words refused", f"{share:.3f}", sentence, holds))
+    return results
 
 
 def of_parts(labels, seed):
     """What is said of the first photo of small parts, and what is true of it by the labels: parts
     are of a question's labelled photos."""
-    found = []
+    results = []
     for size in SIZES:
         rng, rows = np.random.default_rng(seed), []
         for _ in range(PARTS):
@@ -229,22 +242,22 @@ def of_parts(labels, seed):
             question = int(rng.integers(len(labelled.texts)))
             photos = labelled.photos[labelled.questions == question].astype(int)
             rest = np.setdiff1d(np.arange(len(retriever)), photos)
-            own = rng.permutation(photos)[: min(size, len(photos))]
-            part = np.append(own, rng.permutation(rest)[: size - len(own)])
+            members = rng.permutation(photos)[: min(size, len(photos))]
+            part = np.append(members, rng.permutation(rest)[: size - len(members)])
             answer = retriever.ask(labelled.texts[question], 1, among=part)
             key = labelled.texts[question], int(answer.ids[0])
             if answer.fits is not None and key in (truth := truth_of(labelled)):
                 rows.append((answer.probability, truth[key][0]))
-        said, fit = np.array(rows).mean(axis=0)
-        measured = f"{said:.2f} / {fit:.2f} ({len(rows)})"
-        holds = abs(said - fit) <= APART
-        found.append(Row(f"parts of {size}: said / true of the first", measured, "± .10", holds))
-    return found
+        probability, fit = np.array(rows).mean(axis=0)
+        measured = f"{probability:.2f} / {fit:.2f} ({len(rows)})"
+        holds = abs(probability - fit) <= APART
+        results.append(Row(f"parts of {size}: said / true of the first", measured, "± .10", holds))
+    return results
 
 
 def of_own_vectors(seed):
     """How often `first_k(0.1)` results include the wanted item, over drawn vectors of 60 kinds."""
-    found = []
+    results = []
     for size in GALLERIES:
         shares = []
         for draw in range(DRAWS):
@@ -258,10 +271,10 @@ def of_own_vectors(seed):
             _, ids = index.search(asked[: min(size, 500)], min(k, size))
             shares.append((ids == np.arange(len(ids))[:, None]).any(axis=1).mean())
         share = float(np.mean(shares))
-        found.append(
+        results.append(
             Row(f"wanted within first_k(0.1) of {size:,}", f"{share:.3f}", ">= .89", share >= 0.89)
         )
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def learner_of(options):
     teach and are asked, the third is asked alone."""
     name, cache = options.model, options.cache
     data = Encoded.of(options.folder / "flickr8k", name, "validation", cache)
-    labelled = [one.of_short() for one in labels_of(options.folder, name, cache)]
+    labelled = [gallery.of_short() for gallery in labels_of(options.folder, name, cache)]
     files = sorted(path.name for path in (options.folder / "coco_subset/images").iterdir())
     new = np.flatnonzero(np.isin(files, [path.name for path in packaged_photos()]))
     coco = labelled[1]

@@ -149,14 +149,14 @@ def labels_of(data, preset, cache=None, part=None):
 def halves(rows):
     """Of the rows of the eye labels, by gallery and question, whether it is to `"learn"` from or
     `"kept"`: half of each gallery's questions, drawn with seed 80."""
-    rng, found = np.random.default_rng(80), {}
+    rng, halves_of_name = np.random.default_rng(80), {}
     for name in ("flickr8k_test", "coco_subset"):
         texts = list(dict.fromkeys(row["question"] for row in rows if row["gallery"] == name))
         order = rng.permutation(len(texts))
         learn = set(order[: (len(texts) + 1) // 2].tolist())
         for row, text in enumerate(texts):
-            found[name, text] = "learn" if row in learn else "kept"
-    return found
+            halves_of_name[name, text] = "learn" if row in learn else "kept"
+    return halves_of_name
 
 
 def labels_to_learn(data, preset, cache=None):

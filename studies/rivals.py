@@ -125,28 +125,33 @@ def main(argv=None):
         Encoded.of(options.folder / "flickr8k", options.model, split, options.cache)
         for split in ("validation", "test")
     )
-    found = {}
+    results = {}
     for seed in range(options.seed, options.seed + SEEDS):
         rng = np.random.default_rng(seed)
         held_out, asked = one_of_each(validation, rng), one_of_each(test, rng)
         for size in SIZES:
-            own, gallery = (some.take(drawn(some, size, rng)) for some in (held_out, asked))
-            methods = {name: method(own) for name, method in RIVALS.items()}
-            methods["probes"] = Probes(own, held_out)
+            swapped, gallery = (some.take(drawn(some, size, rng)) for some in (held_out, asked))
+            methods = {name: method(swapped) for name, method in RIVALS.items()}
+            methods["probes"] = Probes(swapped, held_out)
             for name, method in methods.items():
-                found.setdefault((f"{size:,} photos", name), []).append((method(gallery), gallery))
+                results.setdefault((f"{size:,} photos", name), []).append(
+                    (method(gallery), gallery)
+                )
         clip = coco_clip(options.folder)
         rows = rng.permutation(len(clip.images))
-        own, gallery = (clip.take(np.sort(part)) for part in (rows[:SWAPPED], rows[SWAPPED:]))
+        swapped, gallery = (clip.take(np.sort(part)) for part in (rows[:SWAPPED], rows[SWAPPED:]))
         known = held_out.take(drawn(held_out, SWAPPED, rng))
-        for setting, pairs, carried in (("swapped", known, True), ("calibrated again", own, False)):
+        for setting, pairs, carried in (
+            ("swapped", known, True),
+            ("calibrated again", swapped, False),
+        ):
             methods = {name: method(pairs) for name, method in RIVALS.items()}
-            probes = held_out if carried else own
+            probes = held_out if carried else swapped
             methods["probes"] = Probes(pairs, probes, carried)
             for name, method in methods.items():
-                found.setdefault((setting, name), []).append((method(gallery), gallery))
+                results.setdefault((setting, name), []).append((method(gallery), gallery))
     table = []
-    for key, asked in found.items():
+    for key, asked in results.items():
         table.append((*key, *np.mean([measured(*pair) for pair in asked], axis=0)))
     for row in [COLUMNS, *([*row[:2], *(f"{value:.3f}" for value in row[2:])] for row in table)]:
         print("|", " | ".join(row), "|")
@@ -195,7 +200,7 @@ def write(out, table):
     for name in (*RIVALS, "probes"):
         rows = {row[0]: row for row in table if row[1] == name}
         for place, axis in ((2, axes[0]), (4, axes[1])):
-            axis.plot([rows[one][place] for one in settings], "o-", label=name)
+            axis.plot([rows[setting][place] for setting in settings], "o-", label=name)
     for axis, title in zip(axes, ("nAUC, higher is better", "|said − true|"), strict=True):
         axis.set_title(title)
         axis.set_xticks(range(len(settings)), settings, rotation=30, ha="right")

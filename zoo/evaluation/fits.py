@@ -71,10 +71,10 @@ class Labelled(NamedTuple):
 
     def of_short(self) -> "Labelled":
         """The pairs of questions of up to three content words alone."""
-        kept = np.array([is_short(text) for text in self.texts])[self.questions]
+        is_kept = np.array([is_short(text) for text in self.texts])[self.questions]
         return self._replace(
             **{
-                name: getattr(self, name)[kept]
+                name: getattr(self, name)[is_kept]
                 for name in ("questions", "photos", "fit", "weights")
             }
         )
