@@ -17,11 +17,12 @@ from halo_search.embeddings import checks
 # is asked beside it.
 ANSWERABLE = 0.9
 # What the second opinion is learnt of: the first result of a sentence, its later ones, and results
-# of a short question. Each reads what an ablation left of `opinion_features`.
+# of a short question, by labels or by captions' words alone. Each reads what an ablation left of
+# `opinion_features`.
 # Of a short question nothing is read that depends on the other items of a gallery, so that a part
 # of a gallery is told what the gallery is told: such columns gained nothing over the eye labels,
 # and these four are as good as twelve. With those, photos fit "white dog" better than "dog".
-FIRST, LATER, SHORT = "first", "later", "short"
+FIRST, LATER, SHORT, WORDS = "first", "later", "short", "words"
 SMALL = 20  # items of a gallery, below which scores have too little to be compared with
 READS = {
     FIRST: (
@@ -30,9 +31,9 @@ READS = {
     ),
     LATER: ("odds", "z_score", "size", "rank", "told", "words"),
     SHORT: ("score", "told", "share", "captions"),
+    WORDS: ("score", "z_score", "prior", "told", "words", "share", "captions"),
 }
-WITHOUT_BANK = ("score", "z_score", "prior")  # of a short question, where no photos have captions
-PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.003}
+PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.003, WORDS: 0.003}
 _ODDS = 12.0  # the greatest log odds that are told apart
 ALBUM = 0.4  # share of the probes' items that these are worth, below which a gallery is of one kind
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
@@ -137,9 +138,11 @@ class Fits:
         if worth >= ALBUM * known.items:
             return local
         # What the second opinion of sentences has learnt, and certificates, are of mixed galleries.
-        kept = [{k: v for k, v in one.items() if k == SHORT} for one in (self.second, self.below)]
-        told = {"second": kept[0], "below": kept[1], "trials": (), "most": self.ceiling}
-        return dataclasses.replace(local, **told)
+        second, below = (
+            {kind: value for kind, value in learned.items() if kind in (SHORT, WORDS)}
+            for learned in (self.second, self.below)
+        )
+        return dataclasses.replace(local, second=second, below=below, trials=(), most=self.ceiling)
 
     def others(self, scores):
         """ρ, how likely items fit that are not the wanted one, shaped as `scores`; at most
@@ -176,6 +179,7 @@ class Fits:
             FIRST: (sentence, slice(0, 1)),
             LATER: (sentence, slice(1, None)),
             SHORT: (np.flatnonzero(short), slice(None)),
+            WORDS: (np.flatnonzero(short), slice(None)),  # either is there
         }
         for kind, (rows, columns) in places.items():
             known, read = self.second.get(kind), read_by(kind, table)
@@ -253,6 +257,4 @@ def opinion_features(plain, scores, shown, asked):
 
 def read_by(kind, table):
     """What a kind of `READS` reads of a table, as far as it is there, `(Q, k, columns)`."""
-    has_bank = "told" in table
-    names = READS[kind] if has_bank or kind != SHORT else WITHOUT_BANK
-    return np.stack([table[name] for name in names if name in table], axis=-1)
+    return np.stack([table[name] for name in READS[kind] if name in table], axis=-1)

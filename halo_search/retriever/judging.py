@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from halo_search.confidence.fits import SHORT, priors
+from halo_search.confidence.fits import SHORT, WORDS, priors
 from halo_search.confidence.judge import ABSENT, Asked, Judge, Judgement
 from halo_search.confidence.scores import DEPTH
 from halo_search.confidence.words import packaged_bank, unknown_words
@@ -55,7 +55,7 @@ def facts(calibration: Calibration, judge: Judge, questions: Questions, ids: np.
     if texts is None:
         return asked
     senses = [] if fits is None else calibration.wording.senses(texts)
-    if fits is not None and SHORT in fits.second:  # it has learnt of words
+    if fits is not None and not {SHORT, WORDS}.isdisjoint(fits.second):  # it has learnt of words
         asked = asked._replace(prior=priors(texts, senses, packaged_bank()))
     near = None if fits is None else calibration.near
     if near is not None:

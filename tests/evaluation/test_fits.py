@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from halo_search.confidence import Fits, Probes, QueryScores
 from halo_search.confidence.bank import Bank
-from halo_search.confidence.fits import SHORT, priors
+from halo_search.confidence.fits import SHORT, WORDS, priors
 from halo_search.confidence.judge import Asked
 from halo_search.confidence.senses import spelled
 from halo_search.confidence.words import CaptionBank, stems, words_of
@@ -117,7 +117,7 @@ def told(fits, captioned, bank, asked):
 
 def test_short_questions_are_told_truly_and_common_words_are_not_declined(found, captioned, bank):
     fits = found["t2i"]
-    assert SHORT not in found["i2t"].second
+    assert WORDS not in found["i2t"].second
     held = [set() for _ in range(PHOTOS)]
     for text, owner in zip(captioned.texts, captioned.owners, strict=True):
         held[owner] |= set(stems(text))
@@ -134,9 +134,10 @@ def test_short_questions_are_told_truly_and_common_words_are_not_declined(found,
 def test_labels_of_people_teach_short_questions(captioned, bank, found, monkeypatch):
     plant(monkeypatch)
     pairs = np.arange(60)
-    told = Labelled(captioned.images, NOUNS, pairs % 3, pairs, np.ones(60), np.full(60, 50.0))
+    fit = (pairs > 0).astype(float)
+    told = Labelled(captioned.images, NOUNS, pairs % 3, pairs, fit, np.full(60, 50.0))
     taught = learn_fits(captioned, bank, labelled=[told])["t2i"]
-    assert taught.second[SHORT].bias > found["t2i"].second[SHORT].bias  # all that was told fits
+    assert taught.second[SHORT].bias > found["t2i"].second[WORDS].bias
     assert pack(taught.second["first"]) == pack(found["t2i"].second["first"])
 
 
@@ -211,7 +212,7 @@ def test_galleries_of_one_size_teach_no_second_opinion_of_sentences(captioned, b
     """Of the package's 170 photos it said .99 of results of which .27 fit, of 250 items."""
     plant(monkeypatch)
     few = learn_fits(part_of(captioned, 120, EACH), bank)["t2i"]
-    assert set(few.second) == set(few.below) == {SHORT}
+    assert (set(few.second), set(few.below)) == ({WORDS}, {SHORT})
     assert {trial.size for trial in few.trials} == {50}
     rows = learning.scores_over(captioned.images, captioned.captions, Cosine(), "images")
     scores, plain = QueryScores.of_matrix(rows), few.others(-np.sort(-rows, axis=1)[:, :20])
@@ -225,7 +226,7 @@ def test_what_fits_may_be_given_for_single_captions(captioned, bank):
     told = dataclasses.replace(part, relevance=expit(9 * scores - 5), encode=None)
     found = learn_fits(told, bank)["t2i"]
     np.testing.assert_allclose(found.sentence, [9, -5], rtol=0.01)
-    assert SHORT not in found.second
+    assert WORDS not in found.second
 
 
 def test_scores_that_are_corrected_for_hubs_are_learnt_too_where_that_pays(captioned, bank, found):

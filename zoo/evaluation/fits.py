@@ -131,8 +131,7 @@ def learn_short(
         if name.startswith(OF_CORRECTED):
             learner.correct()
         short, lowest = learner.short(known)
-        second = {**known.second, fitting.SHORT: short}
-        below = {**known.below, fitting.SHORT: lowest}
+        second, below = known.second | short, known.below | lowest
         learned[name] = dataclasses.replace(known, second=second, below=below)
     return learned
 
@@ -240,8 +239,8 @@ class Learner:
             below[fitting.FIRST] = float(np.quantile(np.concatenate(firsts), ABSENCE))
         if self.direction == "t2i" and self.captioned.encode is not None:
             short, lowest = self.short(learned)
-            if short is not None:
-                second[fitting.SHORT], below[fitting.SHORT] = short, lowest
+            second |= short
+            below |= lowest
         learned = dataclasses.replace(learned, second=second, below=below)
         trials = []
         for photos in dict.fromkeys(drawn.photos for drawn in draws):
@@ -307,18 +306,23 @@ class Learner:
         return np.append(order[:BEST], drawn), np.append(np.ones(min(BEST, len(order))), counts)
 
     def short(self, fits):
-        """The second opinion on short questions, and the probability that common words exceed;
-        `(None, 0)` where the bank does not know the captions' language."""
+        """The second opinion on short questions by its kind, and the probability that common words
+        exceed, as of `Fits.second` and `Fits.below`; empty where the bank does not know the
+        captions' language."""
         of_words, general = self.word_parts(fits)
         if not of_words:
-            return None, 0.0
+            return {}, {}
         # Captions do not name all that is plainly there: where there are labels they alone teach.
-        learned = self.opinion(fitting.SHORT, self.labelled_parts(fits) or of_words)
+        labelled = self.labelled_parts(fits)
+        if labelled and len(np.unique(np.concatenate([fit for _, fit, _ in labelled]))) < 2:
+            labelled = []  # they tell nothing apart
+        kind = fitting.SHORT if labelled else fitting.WORDS
+        learned = self.opinion(kind, labelled or of_words)
         if not general.any():
-            return learned, 0.0
-        read = fitting.read_by(fitting.SHORT, of_words[-1][0])[general, :BEST]
-        predicted = learned.probability(read).max(axis=1)
-        return learned, float(np.quantile(predicted, 1 - KEPT_GENERAL))
+            return {kind: learned}, {fitting.SHORT: 0.0}
+        read = fitting.read_by(kind, of_words[-1][0])[general, :BEST]
+        lowest = np.quantile(learned.probability(read).max(axis=1), 1 - KEPT_GENERAL)
+        return {kind: learned}, {fitting.SHORT: float(lowest)}
 
     def word_parts(self, learned):
         """What captions' words teach of short questions over all and half of the photos, and which
