@@ -112,7 +112,7 @@ def test_it_is_shown(emptied, tmp_path):
 
     emptied.save(tmp_path / "gallery")
     gallery = stored_index.load(tmp_path / "gallery")
-    service, about = Service(gallery), routes._about(Views([gallery]))
+    service, about = Service(gallery), routes.about(Views([gallery]))
     assert (about["photos"], about["kind"], about["examples"]) == (0, "a Gaussian", [])
     for answer in (service.find_images("a dog"), service.find_all("a dog")):
         assert (answer["reason"], answer["results"]) == ("The gallery is empty.", [])

@@ -31,7 +31,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def retriever(model):
-    return zoo.Retriever.build(model, packaged_photos()[:12])
+    return zoo.Retriever.build(model, packaged_photos()[:24])
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_saved_and_loaded(retriever, tmp_path, monkeypatch):
 
 
 def test_a_folder_of_ones_own_stands_beside_them(model, retriever, folder):
-    own = zoo.Retriever.build(model, packaged_photos()[:12], probes=retriever.probes)
+    own = zoo.Retriever.build(model, packaged_photos()[:24], probes=retriever.probes)
     wide = retriever.confidence.in_gallery.deviation
     confidence = own.calibrate(folder)
     assert confidence.in_gallery.deviation < wide
@@ -87,7 +87,7 @@ def test_a_folder_of_ones_own_stands_beside_them(model, retriever, folder):
 
 def test_a_model_that_does_not_know_the_words_is_not_calibrated_on_them():
     model = colour_model(["a red bird", "a blue bird with a long beak"])
-    asked = zoo.Retriever.build(model, packaged_photos()[:12]).ask("a red bird")
+    asked = zoo.Retriever.build(model, packaged_photos()[:24]).ask("a red bird")
     assert asked.probability is None
     assert "the model has no probes" in asked.reason
 
