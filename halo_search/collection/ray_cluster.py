@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pickle
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ def connected(address: str) -> Iterator[Cluster]:
     if ray.is_initialized():
         yield Cluster(ray)
         return
+    if address != AUTO:
+        _check_listens(address)
     options = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         ray.init(address=None if address == AUTO else address, **options)
@@ -46,6 +49,18 @@ def connected(address: str) -> Iterator[Cluster]:
         yield Cluster(ray)
     finally:
         ray.shutdown()
+
+
+def _check_listens(address):
+    """Raises InputError where nothing listens at `host:port`: Ray itself waits for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        return  # Ray says what is wrong with it
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--cluster {address}: no Ray cluster answers there: {reason}") from error
 
 
 def require_ray_data():

@@ -9,6 +9,8 @@ import io
 import json
 import pickle
 import shutil
+import subprocess
+import sys
 import tarfile
 
 import numpy as np
@@ -17,7 +19,6 @@ from PIL import Image
 
 import halo_search
 from halo_search import collection
-from halo_search.cli.search import main
 from halo_search.collection import Collection
 from halo_search.errors import InputError, MissingPackageError
 from halo_search.files import stores
@@ -254,23 +255,23 @@ def test_a_node_without_a_package_is_named():
 
 
 @pytest.mark.very_slow  # a node of Ray takes half a minute to start
-def test_on_ray(photos, expected, tmp_path, capsys, monkeypatch):
+def test_on_ray(photos, expected, tmp_path, monkeypatch):
     """The command starts Ray on this machine, encodes by an actor, and ends Ray."""
-    import ray
-
     monkeypatch.setenv("RAY_worker_niceness", "0")
     out = tmp_path / "parts"
-    arguments = ["encode", str(photos), str(out), "--model", MODEL]
-    main([*arguments, "--cluster", "auto", "--shard-size", "5"])
-    printed = capsys.readouterr().out
-    assert "12 items on" in printed
-    left = "2 cannot be read, 1 hidden, 1 .md"
-    assert "16 seen, 12 taken, 4 left" in printed
-    assert all(word in printed for word in left.split(", "))
-    assert not ray.is_initialized()
+    command = [sys.executable, "-m", "halo_search", "search", "encode", str(photos), str(out)]
+    command += ["--model", MODEL, "--cluster"]
+    encoded = subprocess.run(
+        [*command, "auto", "--shard-size", "5"], capture_output=True, text=True, timeout=300
+    )
+    assert encoded.returncode == 0, encoded.stderr
+    assert "12 items on" in encoded.stdout
+    assert "16 seen, 12 taken, 4 left" in encoded.stdout
+    assert all(word in encoded.stdout for word in ("2 cannot be read", "1 hidden", "1 .md"))
     check_same(Collection(out), expected)
     rows = [json.loads(line) for line in (out / "skipped.jsonl").read_text().splitlines()]
     assert {row["where"] for row in rows} == set(BROKEN)
     shutil.rmtree(out)
-    with pytest.raises(InputError, match=r"--cluster 127\.0\.0\.1:1: "):
-        main([*arguments, "--cluster", "127.0.0.1:1"])
+    refused = subprocess.run([*command, "127.0.0.1:1"], capture_output=True, text=True, timeout=300)
+    assert refused.returncode == 2
+    assert "--cluster 127.0.0.1:1: " in refused.stderr
