@@ -5,14 +5,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from halo_search.cli.hub_handles import check_handle
+from halo_search.cli.hub_handles import HUGGING_FACE, KAGGLE, check_handle
 from halo_search.cli.public import public_models
 from halo_search.errors import InputError, MissingPackageError, require
 from halo_search.files.json_files import read_object
 from zoo.layers.compat import fetched_file
 from zoo.models.hugging_face import CONFIG_FILE
 
-HUBS = ("hf://", "kaggle://")
+HUBS = (HUGGING_FACE, KAGGLE)
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")
 HUB_FILE = "model.weights.h5"  # KerasHub's
 # By the backbone's class in `keras_hub.models`: its preprocessor, and the layer of its logits.

@@ -42,9 +42,10 @@ def preset_folder(name_or_path: str | os.PathLike) -> pathlib.Path | None:
     """Where the files of a preset lie, fetched from a hub if need be; None where there is none of
     the zoo. Raises InputError if a hub has no such preset, or cannot be reached."""
     if str(name_or_path).startswith(HUBS):
-        return fetched_preset(str(name_or_path))
+        is_preset = is_ours(fetch_config(str(name_or_path)))
+        return fetched_preset(str(name_or_path)) if is_preset else None
     path = pathlib.Path(name_or_path).expanduser()
-    if str(name_or_path) in list_presets():
+    if str(name_or_path) in packaged.folders():
         path = packaged.folder_of(name_or_path)
     return path if path.exists() else None
 
@@ -98,11 +99,9 @@ def resizing_of(name: str | os.PathLike) -> dict[str, Any]:
     return resizing(described.get("data") or {})
 
 
-def fetched_preset(handle: str) -> pathlib.Path | None:
-    """The folder on this machine of a preset of the zoo on a hub, or None of another model. Raises
-    InputError if the hub has no such folder, or cannot be reached."""
-    if not is_ours(fetch_config(handle)):
-        return None
+def fetched_preset(handle: str) -> pathlib.Path:
+    """The folder on this machine of a preset of the zoo on a hub, which it is known to be. Raises
+    InputError if a file is not there, or the hub cannot be reached."""
     paths = fetch(handle, MODEL_FILES)
     fetch(handle, (CARD_FILE, PROBES_FILE), may_lack=True)
     fetch(handle, _read_card(paths[0].parent).get(ASSETS, ()))

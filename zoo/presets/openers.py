@@ -67,7 +67,7 @@ def _check_name(name):
 
 def open_preset(name: str | os.PathLike, compile: bool) -> DualEncoder | None:
     """A preset of `list_presets()`. Raises InputError if its weights are not installed."""
-    if str(name) not in list_presets():
+    if str(name) not in packaged.folders():
         return None
     path = model_path(packaged.folder_of(name))
     if path is None:
