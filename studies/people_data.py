@@ -133,17 +133,18 @@ def labels_of(data, preset, cache=None, part=None):
         ]
         place = {photo: row for row, photo in enumerate(encoded.names)}
         typed = [next(iter(wording.meanings(row["question"]))) for row in gallery_rows]
-        texts = list(dict.fromkeys(typed))
-        number = {text: row for row, text in enumerate(texts)}
-        pairs = [
-            (number[text], place[row["photo"]])
-            for text, row in zip(typed, gallery_rows, strict=True)
-        ]
-        judged = [(float(row["fit"]), float(row["weight"])) for row in gallery_rows]
-        galleries.append(
-            Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged))
-        )
+        galleries.append(_labelled(encoded.images, typed, gallery_rows, place))
     return galleries
+
+
+def _labelled(images, typed, rows, place):
+    """The `Labelled` gallery of rows of labels: `typed` is what each row's question is asked as,
+    and `place` the row of each photo among the images."""
+    texts = list(dict.fromkeys(typed))
+    number = {text: row for row, text in enumerate(texts)}
+    pairs = [(number[text], place[row["photo"]]) for text, row in zip(typed, rows, strict=True)]
+    judged = [(float(row["fit"]), float(row["weight"])) for row in rows]
+    return Labelled(images, texts, *np.transpose(pairs), *np.transpose(judged))
 
 
 def halves(rows):
@@ -192,14 +193,5 @@ def fresh_labels_of(data, preset, part, cache=None):
         gallery_rows = [row for row in rows if row["gallery"] == name]
         place = {path.name: row for row, path in enumerate(paths)}
         typed = [as_asked(row["asked"] or row["question"]) for row in gallery_rows]
-        texts = list(dict.fromkeys(typed))
-        number = {text: row for row, text in enumerate(texts)}
-        pairs = [
-            (number[text], place[row["photo"]])
-            for text, row in zip(typed, gallery_rows, strict=True)
-        ]
-        judged = [(float(row["fit"]), float(row["weight"])) for row in gallery_rows]
-        galleries.append(
-            Labelled(encoded.images, texts, *np.transpose(pairs), *np.transpose(judged))
-        )
+        galleries.append(_labelled(encoded.images, typed, gallery_rows, place))
     return galleries
