@@ -19,6 +19,7 @@ import time
 import uuid
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -90,36 +91,48 @@ def growth(folder, sizes=CAPTIONS):
 
 def dead_nodes(folder, times=TIMES, count=PICTURES):
     """A node that dies without warning while another is added; some pictures cannot be read."""
-    source = mixed(folder / "photos", count)
     with cluster(2) as nodes:
-        for number in range(times):
-            draw, out = random.Random(SEED + number), folder / f"parts-{number}"
-            job = start_command(small_job(source, out, nodes.address))
-            done = wait_for_parts(out, draw.randrange(1, 10), job)
-            nodes.remove(draw.randrange(2))
+        for job in jobs_under_way(folder, nodes, times, count):
+            nodes.remove(job.draw.randrange(2))
             nodes.add()
-            finish(job)
-            yield {"time": number, "killed_after_parts": done, **truth(out, count)}
+            finish(job.process)
+            yield {**job.row(), **truth(job.out, count)}
 
 
 def dead_drivers(folder, times=TIMES, count=PICTURES):
     """A driver that is killed, and its command given again; some pictures cannot be read."""
-    source = mixed(folder / "photos", count)
     with cluster(2) as nodes:
-        for number in range(times):
-            draw, out = random.Random(SEED + number), folder / f"parts-{number}"
-            job = start_command(small_job(source, out, nodes.address))
-            done = wait_for_parts(out, draw.randrange(1, 10), job)
-            job.send_signal(signal.SIGKILL)
-            job.wait()
-            num_parts = len(list(out.glob("part-*.parquet")))
-            finish(start_command(small_job(source, out, nodes.address)))
-            yield {
-                "time": number,
-                "killed_after_parts": done,
-                "kept": num_parts,
-                **truth(out, count),
-            }
+        for job in jobs_under_way(folder, nodes, times, count):
+            job.process.send_signal(signal.SIGKILL)
+            job.process.wait()
+            num_parts = len(list(job.out.glob("part-*.parquet")))
+            finish(start_command(job.command))
+            yield {**job.row(), "kept": num_parts, **truth(job.out, count)}
+
+
+class JobUnderWay(NamedTuple):
+    """A command that has written some of its parts, at a random moment."""
+
+    time: int  # which of the repetitions
+    draw: random.Random  # of what is killed
+    command: list
+    process: subprocess.Popen
+    out: Path
+    parts: int
+
+    def row(self):
+        return {"time": self.time, "killed_after_parts": self.parts}
+
+
+def jobs_under_way(folder, nodes, times, count):
+    """Yields, `times` times, a `JobUnderWay` over pictures of which some cannot be read."""
+    source = mixed(folder / "photos", count)
+    for number in range(times):
+        draw, out = random.Random(SEED + number), folder / f"parts-{number}"
+        command = small_job(source, out, nodes.address)
+        process = start_command(command)
+        parts = wait_for_parts(out, draw.randrange(1, 10), process)
+        yield JobUnderWay(number, draw, command, process, out, parts)
 
 
 def small_job(source, out, address):
