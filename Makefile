@@ -46,8 +46,10 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# A test that waits for ever ends its process after five minutes, and says where it waited.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+		-o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 
 test-slow: setup
 	$(BIN)/python -m pytest -m very_slow

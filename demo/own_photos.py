@@ -6,8 +6,8 @@ import secrets
 import shutil
 import tempfile
 import threading
-import time
 from pathlib import Path
+from time import monotonic
 
 from demo import limits, pictures
 from demo.gallery import Gallery
@@ -131,14 +131,14 @@ class OwnPhotos:
                     self.forget(min(self._albums, key=lambda one: self._albums[one].since))
                 key = secrets.token_urlsafe(24)
                 folder = Path(tempfile.mkdtemp(prefix="halo-own-", dir=_private()))
-                self._albums[key] = _Album(folder, time.monotonic())
+                self._albums[key] = _Album(folder, monotonic())
                 timer = threading.Timer(self._seconds, self.forget, (key,))
                 timer.daemon = True  # the private folder goes with the process
                 timer.start()
             return key, self._albums[key]
 
     def _delete_old(self):
-        before = time.monotonic() - self._seconds
+        before = monotonic() - self._seconds
         with self._lock:
             for key in [key for key, album in self._albums.items() if album.since < before]:
                 self.forget(key)
