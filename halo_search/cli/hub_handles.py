@@ -5,8 +5,6 @@ import os
 import re
 import socket
 import threading
-import urllib.parse
-import urllib.request
 from pathlib import Path
 
 from halo_search.errors import InputError
@@ -54,6 +52,9 @@ def _hugging_face():
 
 def _why_unreachable(address):
     """Why no connection to an address, or to the proxy for it, comes about; None if one does."""
+    import urllib.parse  # here: commands on a model that lies on this disk need neither
+    import urllib.request
+
     url = urllib.parse.urlsplit(address)
     proxy = urllib.request.getproxies().get(url.scheme)
     if proxy is not None and not urllib.request.proxy_bypass(url.hostname):

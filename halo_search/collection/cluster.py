@@ -21,10 +21,10 @@ from halo_search.collection.encoding import (
     check_part_size,
     outcome,
     part_files,
-    progress_bar,
 )
 from halo_search.collection.listing import read_listing
 from halo_search.collection.parts import MANIFEST, Collection
+from halo_search.collection.progress import progress_bar
 from halo_search.collection.ray_cluster import AUTO, connected, require_ray_data, run
 from halo_search.collection.units import Job, Unit
 from halo_search.errors import InputError

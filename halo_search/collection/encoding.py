@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from halo_search.collection.parts import MANIFEST, Collection, Encoded, read_names, write_part
 from halo_search.collection.sources import PICTURES, TEXTS, Items
@@ -86,6 +84,8 @@ def encode(
             read, or, unless `skip_bad`, for an item that cannot be read; the others of its part are
             kept for the next call.
     """
+    from halo_search.collection.progress import progress_bar  # here: a question needs none
+
     check_part_size(part_size)
     if callable(getattr(encoder, "of_files", None)):
         encoder = functools.partial(encode_items, encoder)
@@ -124,19 +124,6 @@ def encode(
     ended = outcome(files, rows, rejected, items.seen, items.left)
     written.write({**written.content, **ended})
     return Collection(folder)
-
-
-def progress_bar(is_shown: bool = True) -> Progress:
-    """A bar of items, with items per second and the time left."""
-    columns = TextColumn("{task.description}"), BarColumn(), _Done(), TimeRemainingColumn()
-    # A batch of a slow model takes longer than the default 30 s over which speed is estimated.
-    return Progress(*columns, disable=not is_shown, speed_estimate_period=300)
-
-
-class _Done(MofNCompleteColumn):
-    def render(self, task):
-        speed = task.finished_speed or task.speed
-        return super().render(task) + Text("" if speed is None else f" {speed:,.1f}/s")
 
 
 def check_part_size(part_size: int) -> None:

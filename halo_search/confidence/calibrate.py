@@ -4,7 +4,6 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from halo_search.confidence import quality
 from halo_search.confidence.confidence import (
@@ -26,6 +25,7 @@ from halo_search.confidence.insertion import (
     thinned,
 )
 from halo_search.confidence.scores import DEPTH, copy_threshold, dense
+from halo_search.confidence.sigmoid import expit
 from halo_search.embeddings import checks, kind
 from halo_search.embeddings.arrays import as_arrays, length, take
 from halo_search.embeddings.moments import GalleryIdentity

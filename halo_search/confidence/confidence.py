@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, logit, stdtrit
 
 from halo_search.confidence import quality
 from halo_search.confidence.features import SIGNS, Logistic, feature_names, query_features
 from halo_search.confidence.known import KnownQueries
 from halo_search.confidence.scores import QueryScores
+from halo_search.confidence.sigmoid import expit, logit
+from halo_search.confidence.students_t import students_quantile
 from halo_search.embeddings import checks
 from halo_search.embeddings.moments import GalleryIdentity
 from halo_search.errors import InputError
@@ -168,7 +169,8 @@ class Confidence:
         seen = self.in_gallery
         if seen is None or seen.num_kinds < 2:
             return None
-        width = seen.deviation * stdtrit(seen.num_kinds - 1, 1 - checks.share(error, "error") / 2)
+        within = 1 - checks.share(error, "error") / 2
+        width = seen.deviation * students_quantile(within, seen.num_kinds - 1)
         odds = logit(np.asarray(probability, np.float64))
         return expit(odds - width), expit(odds + width)
 

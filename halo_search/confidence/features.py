@@ -3,9 +3,9 @@
 import dataclasses
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
 
 from halo_search.confidence.scores import RANKS, QueryScores, reached_ranks
+from halo_search.confidence.sigmoid import expit, log_expit, logit
 from halo_search.embeddings import checks
 
 AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)

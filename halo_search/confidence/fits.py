@@ -5,11 +5,12 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, stdtr
 
 from halo_search.confidence import quality
 from halo_search.confidence.bank import COLUMNS
 from halo_search.confidence.features import Logistic
+from halo_search.confidence.sigmoid import expit, logit
+from halo_search.confidence.students_t import students_quantile
 from halo_search.confidence.words import is_short
 from halo_search.embeddings import checks
 
@@ -202,6 +203,8 @@ class Fits:
             return None
         trial = min(near, key=lambda one: abs(np.log(size / one.size)))
         probability, fit = (np.asarray(x, np.float64) for x in (trial.probability, trial.fit))
+        # The mean of a trial that is unfit passes so far below zero by chance.
+        passes = students_quantile(TEST_LEVEL, len(probability) - 1)
         found = None
         for threshold in np.unique(np.quantile(probability, 1 - np.geomspace(0.005, 1, 40)))[::-1]:
             shown = probability >= threshold
@@ -210,7 +213,7 @@ class Fits:
             if count < max(10, LEAST_ANSWERED * len(shown)):
                 continue
             error = left.std(ddof=1) * np.sqrt(1 / len(left) + 1 / trial.asked)
-            if stdtr(len(left) - 1, left.mean() / max(error, 1e-12)) > TEST_LEVEL:
+            if left.mean() / max(error, 1e-12) > passes:
                 break
             found = Cut(unfit, float(threshold), count / len(left), trial.size)
         return found

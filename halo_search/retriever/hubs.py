@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from halo_search.confidence import Probes
 from halo_search.confidence.insertion import own_rows
 from halo_search.confidence.probes import OF_CORRECTED, direction_of
+from halo_search.confidence.students_t import students_quantile
 from halo_search.embeddings import kind
 from halo_search.embeddings.arrays import as_arrays, length, take, thinned
 from halo_search.embeddings.checks import halves, numbered
@@ -44,7 +44,10 @@ class Gain(NamedTuple):
         shares = [np.bincount(groups, is_first) / count for is_first in (corrected, without)]
         gained = shares[0] - shares[1]
         error = gained.std(ddof=1) / np.sqrt(len(gained)) if len(gained) > 1 else 0.0
-        is_more = error > 0 and gained.mean() > error * -stdtrit(len(gained) - 1, LEVEL_OF_GAIN)
+        is_more = False
+        if error > 0:
+            least = -students_quantile(LEVEL_OF_GAIN, len(gained) - 1)
+            is_more = gained.mean() > error * least
         return cls(float(shares[0].mean()), float(shares[1].mean()), bool(is_more))
 
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from rich.progress import Progress
 
 from halo_search.embeddings import Embedding, has_uncertainty
 from halo_search.embeddings.arrays import joined, uncertainty_of
@@ -234,6 +233,8 @@ def _advancing(progress: Any, total: int | None):
     elif not progress:
         yield lambda count: None
     else:
+        from rich.progress import Progress  # here: a question needs none
+
         with Progress() as bar:
             task = bar.add_task("encoding", total=total)
             yield lambda count: bar.advance(task, count)
