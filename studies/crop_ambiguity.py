@@ -32,7 +32,7 @@ from halo_search.files import cache_folder
 from studies import crop_triplets
 from studies.crop_figures import QUERIES, crop_figures, crop_sheet
 from zoo import cli, plots, training
-from zoo.cli import setting
+from zoo.cli import Size, setting
 from zoo.data import toy_scenes, visual_genome
 from zoo.images.pictures import read
 from zoo.models.run_folder import RunFolder
@@ -52,10 +52,10 @@ class Settings(training.RunSettings):
         source="Pishdad et al., figure 2",
         toy=(0.08, 0.12, 0.16, 0.3),
     )
-    num_regions: int = setting(
+    num_regions: Size = setting(
         10, "largest regions that are looked at", source="Pishdad et al., section 4.6"
     )
-    most_images: int | None = setting(
+    most_images: Size | None = setting(
         2000, "pictures, drawn at random", source="Pishdad et al., section 4.6", smoke=20
     )
 

@@ -15,15 +15,15 @@ import pytest
 from halo_search.cli import bounds
 from halo_search.errors import InputError
 from zoo import cli
-from zoo.cli import OneLineParser, naming, parse, run, setting
+from zoo.cli import OneLineParser, Share, Size, naming, parse, run, setting
 from zoo.training.settings import RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(RunSettings):
     learning_rate: float = setting(1e-4, "peak rate", source="section 4.1")
-    epochs: int = setting(50, "share of 100%", toy=8, smoke=1)
-    dropout: float | None = setting(0.1)
+    epochs: Size = setting(50, "share of 100%", toy=8, smoke=1)
+    dropout: Share | None = setting(0.1)
     pool: Literal["mean", "max"] = setting("mean")
     augment: bool = setting(True)
     sizes: tuple[int, ...] = setting((7, 7))

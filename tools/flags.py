@@ -59,7 +59,7 @@ def _line(field, hint):
     parts = [f"--{field.name.replace('_', '-')}: {kind} = {field.default!r}"]
     parts += [
         f"{name} {field.metadata[name]!r}"
-        for name in ("toy", "smoke", "source", "identity", "const", "kind")
+        for name in ("toy", "smoke", "source", "identity", "const")
         if name in field.metadata
         and field.metadata[name] not in ("", None)
         and not (name == "identity" and field.metadata[name])
