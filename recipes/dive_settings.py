@@ -112,7 +112,7 @@ class Settings(training.RetrievalSettings):
         "what the attention's softmax runs over; a transformer's runs over positions",
         source="DivE, table 3",
     )
-    num_heads: int | None = setting(
+    num_heads: Size | None = setting(
         None,
         "heads of the slots' attention; default: 8 for resnext_bert, else 1",
         source="DivE, released code",

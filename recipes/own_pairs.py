@@ -104,7 +104,7 @@ class Settings(training.RetrievalSettings):
     resize: Literal[RESIZES] = differs("stretch")
     batch_size: Size = setting(512, "pairs per batch")
     drop_rate: Share = setting(0.85, "share of a picture's channels that a step leaves out")
-    caption_drop_rate: float = setting(0.3, "share of a caption's channels that a step leaves out")
+    caption_drop_rate: Share = setting(0.3, "share of a caption's channels that a step leaves out")
     temperature: Positive = setting(0.05, "initial temperature of the softmax")
     learning_rate: float = setting(1e-3, "peak learning rate of Adam, with cosine decay")
     epochs: Size = setting(10, "epochs that train the points", smoke=1)

@@ -220,6 +220,9 @@ def test_the_values_of_a_recipe_are_what_it_takes(name):
         ("pcme_cub", "--word-dropping=1.5", "--word-dropping must be a share from 0 to 1"),
         ("pcme_cub", "--scale=0", "--scale must be a finite number above 0"),
         ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
+        ("own_pairs", "--caption-drop-rate=1.5", "--caption-drop-rate must be a share from 0 to 1"),
+        ("dive_coco", "--num-heads=0", "--num-heads must be a whole number of at least 1"),
+        ("studies.pcme_figures", "--samples 5 0", "--samples must be a whole number of at least 1"),
     ],
 )
 def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, error_of):
