@@ -19,9 +19,11 @@ from halo_search.errors import InputError
 from halo_search.photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
 from zoo.evaluation import known
-from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
+from zoo.evaluation.captioned import Captioned
+from zoo.evaluation.fits import LEAST, learn_fits, with_fits
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.evaluation.retrieval import EncodedSplit, encode
+from zoo.evaluation.short_fits import KNOWN
 from zoo.models import DualEncoder, Tower
 
 WHOLE = 0.6  # of the captions, those of images of which all are kept
