@@ -140,7 +140,7 @@ def offline(monkeypatch):
         raise ConnectionError("Failed to resolve 'api.kaggle.com'")
 
     monkeypatch.setattr(preset_utils.kagglehub, "model_download", unreachable)
-    # Commands look first; tests/test_cli_options.py.
+    # Commands look first; tests/cli/test_options.py.
     monkeypatch.setattr(hub_handles, "_why_unreachable", lambda address: None)
 
 

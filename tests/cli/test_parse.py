@@ -179,7 +179,7 @@ def test_an_error_about_a_value_names_its_flag(said, value, names):
     assert str(error.value).startswith(names)
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def settings_classes():
