@@ -255,8 +255,10 @@ class Settings(training.RetrievalSettings):
 
     @property
     def is_clip(self):
+        """Whether the image backbone is one of CLIP's transformers."""
         return self.network in encoders.CLIP and self.network not in encoders.CONVOLUTIONAL
 
     @property
     def is_probabilistic(self):
+        """Whether the method learns a variance of each item."""
         return self.method in ("pcmepp", "wasserstein_2", "pcme")

@@ -234,6 +234,7 @@ def _heads(source, width, config, key):
 
 
 def _activation(source):
+    """CLIP's quick GELU where the configuration asks for it, else GELU."""
     return QUICK_GELU if source.config.get("quick_gelu") else GELU
 
 
@@ -247,6 +248,7 @@ def _check(source, config, received):
 
 
 def _where(source):
+    """The configuration file beside the arrays, as errors name it."""
     return source.arrays.path.parent / "config.json"
 
 

@@ -158,6 +158,7 @@ def _inputs_like(outputs, names):
 
 
 def _chosen(outputs, inputs):
+    """Of outputs those that a tower's inputs name, or all where it has one input."""
     return {name: outputs[name] for name in inputs} if isinstance(inputs, dict) else outputs
 
 

@@ -127,6 +127,7 @@ class Learner:
 
     @property
     def side(self):
+        """What the items are, `"images"` or `"captions"`."""
         return "images" if self.direction == "t2i" else "captions"
 
 

@@ -75,6 +75,7 @@ def _columns(blocks):
 
 
 def _k(column):
+    """The K of a column such as `i2t_recall@5`."""
     return int(_RECALL.fullmatch(column)[1])
 
 

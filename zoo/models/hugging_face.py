@@ -206,5 +206,6 @@ def read_preprocessor(
 
 
 def _merges(path):
+    """The merges of byte pairs in a file, most frequent first."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [line for line in lines if line.strip() and not line.startswith("#version")]

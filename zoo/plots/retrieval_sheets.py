@@ -151,10 +151,12 @@ def best(pairs, queries, top=TOP):
 
 
 def _taken(values, positions):
+    """Values at positions, or None where there are none."""
     return None if values is None else values[positions]
 
 
 def _notes(row, column, s=None, u=None):
+    """The lines below a picture: its similarity and its uncertainty, as far as given."""
     notes = [] if s is None else [f"s = {with_minus(f'{float(s[row][column]):.2f}')}"]
     return notes if u is None else [*notes, f"u = {_number(u[row][column])}"]
 
@@ -164,6 +166,7 @@ def _number(value):
 
 
 def _explain(figure, scores, uncertainty):
+    """Writes the legend of marks and letters below a figure."""
     words = ["✓ match", "✗ no match"]
     words += [] if scores is None else ["s: similarity"]
     words += [] if uncertainty is None else ["u: uncertainty"]
@@ -171,6 +174,7 @@ def _explain(figure, scores, uncertainty):
 
 
 def _write(axis, text, uncertainty):
+    """Writes a wrapped text and its uncertainty into an axis without frame."""
     axis.set_axis_off()
     place = {"transform": axis.transAxes, "va": "top"}
     lines = textwrap.wrap(str(text), 32, max_lines=5, placeholder=" …")

@@ -36,6 +36,7 @@ class Validation(keras.callbacks.Callback):
 
     @functools.cached_property
     def _semantics(self):
+        """The semantic scores of all captions and images, `(images, captions)`."""
         return self.split.records.semantics.matrix()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:

@@ -73,6 +73,7 @@ class Stream:
 
     @property
     def size(self) -> int:
+        """Rows of a batch: `batch_size`, or fewer where the data have fewer."""
         most = self._rows
         if self.make is class_pairs:
             most = self.options.get("pairs_per_class", 1) * self.split.records.num_classes
@@ -80,6 +81,7 @@ class Stream:
 
     @property
     def steps_per_epoch(self) -> int:
+        """Batches of an epoch; incomplete ones are left out."""
         return self.steps or self._rows // self.size
 
 

@@ -63,6 +63,7 @@ class WordTokenizer(keras.layers.TextVectorization):
 
     @property
     def word_ids(self) -> WordIds:
+        """The ids of words: all but padding and the unknown word."""
         return WordIds(end=self.vocabulary_size())
 
     @functools.cached_property
