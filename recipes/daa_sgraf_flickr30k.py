@@ -93,7 +93,9 @@ class Settings(training.RetrievalSettings):
     def __post_init__(self):
         super().__post_init__()
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
-            raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
+            raise ValueError(
+                "--warm-up-epochs, --drop-epoch and --epochs must not decrease in this order"
+            )
 
 
 def main(argv=None):

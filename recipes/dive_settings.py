@@ -232,7 +232,7 @@ class Settings(training.RetrievalSettings):
         if not 0 <= self.frozen_epochs <= self.epochs:
             raise ValueError("--epochs must not be below --frozen-epochs")
         if self.frozen_epochs and self.features == "regions":
-            raise ValueError("--frozen-epochs are of a network over pictures; regions have none")
+            raise ValueError("--frozen-epochs needs an image network; regions have none")
 
     @property
     def crop(self):

@@ -132,7 +132,7 @@ class Settings(training.RetrievalSettings):
         for name in ("text_weights", "image_weights", "backbone"):
             if getattr(self, name) is not None:
                 flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag} is of a network beside --model; give one of both")
+                raise ValueError(f"{flag} chooses a network, as --model does; give one of them")
 
 
 def main(argv=None):

@@ -82,7 +82,7 @@ class Settings(training.RunSettings):
                 raise ValueError("--model needs --data-dir, a folder of photos with captions")
             for name in FILES:
                 if getattr(self, name) is not None:
-                    raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
+                    raise ValueError(f"--{name} applies to stored vectors; omit it with --model")
             return
         if self.image_dir is not None:
             raise ValueError("--image-dir needs --model")

@@ -50,7 +50,7 @@ class Settings(pcme_cub.Settings):
     def __post_init__(self):
         super().__post_init__()
         if self.captions is not None:
-            raise ValueError("--captions is of CUB: COCO has them in dataset_coco.json")
+            raise ValueError("--captions applies to CUB; COCO's captions are in dataset_coco.json")
 
 
 def main(argv=None):

@@ -225,10 +225,10 @@ class Settings(training.RetrievalSettings):
                 object.__setattr__(self, name, value)
         if self.cache_features and self.is_clip:
             raise ValueError(
-                "--cache-features is of convolutional backbones: CLIP's has new blocks"
+                "--cache-features needs a convolutional backbone; CLIP's last blocks are trained"
             )
         if self.variance_blocks > 1 and not self.is_clip:
-            raise ValueError(f"--variance-blocks is of CLIP's backbones; received {self.network}")
+            raise ValueError(f"--variance-blocks needs a CLIP backbone; received {self.network}")
         if self.variance_blocks < 1:
             raise ValueError(
                 f"--variance-blocks must be at least 1; received {self.variance_blocks}"

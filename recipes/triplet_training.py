@@ -113,11 +113,11 @@ class TripletSettings(training.RetrievalSettings):
         network = self.backbone if self.features == "pictures" else None
         check_weights(self, "image_weights", network)
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
-            raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
-        if self.fine_tuning_epochs and self.features == "regions":
             raise ValueError(
-                "--fine-tuning-epochs are of a network over pictures; regions have none"
+                "--warm-up-epochs, --drop-epoch and --epochs must not decrease in this order"
             )
+        if self.fine_tuning_epochs and self.features == "regions":
+            raise ValueError("--fine-tuning-epochs needs an image network; regions have none")
 
 
 def train_and_evaluate(settings, loader, build, with_extra_loss=None):

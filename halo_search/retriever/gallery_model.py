@@ -36,7 +36,7 @@ class GalleryModel:
 
     @classmethod
     def of(cls, model: Any) -> "GalleryModel":
-        """Of a model, as `halo_search.open_model` takes it, which is opened now."""
+        """Opens a model, given as to `halo_search.open_model`."""
         if isinstance(model, cls):
             return model
         opened = open_model(model)

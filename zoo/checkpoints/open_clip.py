@@ -129,7 +129,7 @@ def build_prolip(source: Source) -> DualEncoder:
 
 
 def _head(encoder, mean, variance):
-    """Of two matrices without biases."""
+    """Layout of the head: two matrices without biases."""
     head = encoder.get_layer("head")
     head.mean_map.bias.assign(0.0 * head.mean_map.bias)
     head.covariance.bias.assign(0.0 * head.covariance.bias)

@@ -62,6 +62,6 @@ class OwnLeftOut(CorrectedSpace):
         }
 
     def gallery(self, arrays, left_out=None):
-        """As of `CorrectedSpace`, with each item's own questions left out of its correction."""
+        """Like `CorrectedSpace.gallery`, without an item's own questions in its correction."""
         own_items = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
         return super().gallery(arrays, np.stack(own_items))

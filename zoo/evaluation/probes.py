@@ -125,8 +125,8 @@ def probes_of_captioned(
     probes = zoo.evaluation.probes_of_captioned(model, photos, captions, owners)
     ```
 
-    They have `fits` where there are 60 photos with several captions in English. Of more than 1,000
-    photos or 2,000 captions they are those of a part of the photos.
+    They have `fits` where there are 60 photos with several captions in English. More
+    than 1,000 photos or 2,000 captions are thinned to a part of the photos.
 
     Args:
         model: a `DualEncoder` that reads pictures and texts, else an InputError.

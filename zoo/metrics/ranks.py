@@ -86,7 +86,7 @@ class HammingRelevance:
         self._set(inverse[queries], inverse[gallery], distance <= threshold)
 
     def _set(self, queries, gallery, near):
-        """Sets the rows of queries `(Q,)` and items `(N,)` in `near`, bool (codes, codes)."""
+        """Sets `near`, bool `(codes, codes)`, and the code of each query `(Q,)` and item `(N,)`."""
         self._queries, self._gallery, self._near = queries, gallery, near
         self.shape = (len(queries), len(gallery))
         self.unreachable = np.zeros(self.shape[0], int)

@@ -95,9 +95,9 @@ def mix_batches(
 ):
     """Mixes some images of every batch with others, and says how much each caption still fits.
 
-    Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
-    place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
-    Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
+    Each step draws a `share` of the images. Each of them is mixed with the image at the same place
+    in the reversed batch, by Mixup or by CutMix, which is drawn once per batch; λ ~ Beta(α, α), one
+    per image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
     Rows hold *all* true matches: `matches` float32 `(N, M)` is added, which wins over the labels,
     and `semantic`, where there is one, is mixed likewise. `mixup` is the probability of Mixup: 1 is
     Mixup alone, 0 CutMix alone. `whole_batches` mixes all images of a batch with the probability
