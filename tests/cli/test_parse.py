@@ -222,7 +222,7 @@ def test_the_values_of_a_recipe_are_what_it_takes(name):
         ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
         ("own_pairs", "--caption-drop-rate=1.5", "--caption-drop-rate must be a share from 0 to 1"),
         ("dive_coco", "--num-heads=0", "--num-heads must be a whole number of at least 1"),
-        ("studies.pcme_figures", "--samples 5 0", "--samples must be a whole number of at least 1"),
+        ("studies.pcme_figures", "--figure=E.1 --samples 5 0", "--samples must be a whole number"),
     ],
 )
 def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, error_of):
