@@ -110,7 +110,9 @@ def test_help_shows_sources_defaults_and_variants(capsys):
         (InputError("no model \x1b[2J\u202e"), 2, "error: no model \\x1b[2J\\u202e\n"),
     ],
 )
-def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsys):
+def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsys, monkeypatch):
+    monkeypatch.setattr("halo_search.cli.parser._end_at_exit", lambda _: None)  # of this process
+
     def main():
         raise error
 
@@ -118,6 +120,25 @@ def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsy
         run(main)
     assert ended.value.code == code
     assert capsys.readouterr().err == line
+
+
+def test_an_interrupted_process_cleans_up_and_does_not_wait_for_its_modules():
+    code = """
+import atexit, time
+from halo_search.cli import parser
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(60)
+waited_for = Slow()
+atexit.register(print, "cleaned up")
+def main():
+    print("some output")
+    raise KeyboardInterrupt
+parser.run(main)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert done.stdout == "some output\ncleaned up\n"
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
