@@ -65,7 +65,7 @@ class Portable:
         return self.slope * value + self.shift
 
     def identity(self):
-        """What tells it from others, as JSON values."""
+        """JSON values that identify the similarity."""
         return {"portable": dataclasses.asdict(self)}
 
     def is_close(self, other):

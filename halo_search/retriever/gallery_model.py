@@ -114,7 +114,7 @@ class GalleryModel:
 
     @property
     def known_words(self) -> frozenset[str] | None:
-        """The words that the model's tokenizer tells apart; None where it spells every word."""
+        """The words that the model's tokenizer knows; None if it spells every word."""
         return self.light.known_words
 
     @property

@@ -103,7 +103,7 @@ class KerasModel:
 
     @property
     def known_words(self) -> frozenset[str] | None:
-        """The words that the tokenizer tells apart; None where it spells every word."""
+        """The words that the tokenizer knows; None if it spells every word."""
         words = getattr(self.keras.tokenizer, "known_words", None)
         return None if words is None else frozenset(words)
 
