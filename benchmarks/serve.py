@@ -93,7 +93,7 @@ def under_load(address, server, answered=None):
 
 
 def cpu_seconds(pid):
-    """Of another process, as Linux counts them."""
+    """CPU seconds of another process, as Linux counts them."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -67,11 +67,12 @@ def _check_index_flags(options):
         for flag in of_models:
             if getattr(options, flag) is not None:
                 raise InputError(
-                    f"--{flag.replace('_', '-')} is not of an index, which {options.run} is"
+                    f"--{flag.replace('_', '-')} does not apply to an index; received the index "
+                    f"{options.run}"
                 )
     whole = Path(options.run).resolve().parent
     if is_index(whole):
-        raise InputError(f"{options.run}: is a part of an index; name the whole, {whole}")
+        raise InputError(f"{options.run}: is one part of an index; pass its folder, {whole}")
 
 
 def _shown(options):

@@ -54,8 +54,8 @@ def in_sentences(function):
 def uploaded_image(**options):
     """A `gr.Image` that hands on the path of the upload and decodes nothing.
 
-    Gradio's own opens whatever it is sent, in any format and of any size, before our limits are
-    asked. Methods of the one component are replaced, since for a subclass Gradio writes a file
+    Gradio's own opens whatever it is sent, in any format and of any size, before our limits
+    apply. Methods of the one component are replaced, since for a subclass Gradio writes a file
     beside its source.
     """
     image = gr.Image(type="filepath", **options)

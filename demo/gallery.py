@@ -103,7 +103,7 @@ class Gallery:
 
     @property
     def measure(self):
-        """Of the uncertainty; None of points."""
+        """The name of the measure of uncertainty; None for points."""
         measures = (self.towers[side].measure for side in SIDES)
         return next(filter(None, measures), None)
 
@@ -155,8 +155,8 @@ class Gallery:
 
     @property
     def main_side(self):
-        """`"images"`; `"captions"` where there are no others. Of an index what it holds, also where
-        that is nothing yet."""
+        """`"images"`; `"captions"` where there are no images. An index has its side, also while it
+        is empty."""
         if self.ids is not None:
             return self.asker.side
         return "images" if self.image_names else "captions"

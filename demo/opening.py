@@ -79,7 +79,7 @@ def examples(service, seed=0):
 
 
 def _of_photos(gallery):
-    """Of everyday questions one per kind of answer."""
+    """Picks everyday questions, one per kind of answer."""
     answers = _answers(gallery, _OF_PHOTOS)
     order = _surest_first(answers)
     of = {

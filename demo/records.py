@@ -39,7 +39,7 @@ def of_run(run, data_dir):
 def of_vectors(run, folder, data_dir):
     """The gallery of a run on stored vectors: those of its test split."""
     if folder is not None:
-        raise InputError(f"{run}: reads vectors, and --photos is of pictures; leave it out")
+        raise InputError(f"{run}: the model reads vectors, not pictures; leave out --photos")
     model, split = evaluation.open_run(run, data_dir)
     records, asker = split.records, Retriever(model, None, evaluation.probes_of(run))
     if records.caption_vectors is None:

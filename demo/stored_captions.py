@@ -1,4 +1,4 @@
-"""What captions of stored vectors are asked by: labels that a person can choose from."""
+"""Labels by which a visitor chooses captions of stored vectors."""
 
 import numpy as np
 

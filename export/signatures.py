@@ -22,11 +22,11 @@ class Signatures(tf.Module):
     | `encode_pixels` | `pixels`: float32 `(N, size, size, 3)`, 0 … 255 | the same |
     | `encode_captions` | `captions`: strings `(M,)` | the same |
     | `match` | `images`, `captions` | `similarity` `(N, M)` and both sides' embeddings |
-    | | | `probability` `(N, M)` of a match, of models that give it |
+    | | | `probability` `(N, M)` of a match, if the model has one |
     | `index_images`, `index_captions` | as the encoders | also `gallery`, `query` (`offset`) |
 
     A model over features of images has `encode_features` for the first two, and `features` for
-    `images` elsewhere. Of a model over vectors of captions `captions` are float32 `(M, dim)`. The
+    `images` elsewhere. A model over vectors of captions takes `captions` as float32 `(M, dim)`. The
     embedding is `mean`, `mean` and `log_variance`, or `elements`; points have no `uncertainty`.
     `match` names the sides `image_mean`, `caption_mean` and so on, and adds the scalar `pairs`.
     `gallery`, `query`: see `export.search_vectors`.

@@ -21,7 +21,7 @@ import birds_systems
 from halo_search.errors import InputError
 from halo_search.files.environment import cache_folder
 from zoo import cli, encoders, models, plots, presets, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Signed, Size, differs, setting
 from zoo.data import batches, captions, datasets
 from zoo.data.pipeline.augmentation import Augmentation, Views
 from zoo.data.records import Records, joined
@@ -61,28 +61,28 @@ class Settings(training.RetrievalSettings):
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "mobilenet_v2", "image network, whose weights stay as they are", toy="tiny"
     )
-    max_words: int = setting(24, "words read per caption: 95 % of CUB's captions are shorter")
-    views: int = setting(4, "views of each training picture: whole, mirrored, random parts", toy=2)
+    max_words: Size = setting(24, "words read per caption: 95 % of CUB's captions are shorter")
+    views: Size = setting(4, "views of each training picture: whole, mirrored, random parts", toy=2)
     glove: Path | None = setting(None, "text file of word vectors to start from")
-    dim: int = setting(512, "dimensions of the embedding", toy=64)
-    word_dim: int = setting(256, "dimensions of a word vector", toy=64)
+    dim: Size = setting(512, "dimensions of the embedding", toy=64)
+    word_dim: Size = setting(256, "dimensions of a word vector", toy=64)
     min_count: int = setting(
         4, "least occurrences of a word; rarer words become one unknown word", toy=1
     )
-    batch_size: int = setting(94, "pairs per batch")
-    pairs_per_class: int = setting(1, "pairs of each class in a batch")
-    steps_per_epoch: int | None = setting(400, "steps between two validations", toy=20, smoke=2)
-    epochs: int = setting(2, "number of epochs, each of --steps-per-epoch steps", toy=4, smoke=1)
+    batch_size: Size = setting(94, "pairs per batch")
+    pairs_per_class: Size = setting(1, "pairs of each class in a batch")
+    steps_per_epoch: Size | None = setting(400, "steps between two validations", toy=20, smoke=2)
+    epochs: Size = setting(2, "number of epochs, each of --steps-per-epoch steps", toy=4, smoke=1)
     learning_rate: float = setting(5e-4, "peak learning rate of AdamP, with cosine decay", toy=2e-3)
     weight_decay: float = setting(0.0, "weight decay of AdamP")
-    clip_norm: float = setting(2.0, "gradients with a larger norm are scaled to it")
-    cutout: float = setting(0.0, "probability that a feature map loses a rectangle")
-    drop_rate: float = setting(0.2, "share of the feature map's cells left out, in pooled towers")
-    word_dropping: float = setting(0.1, "probability that a word is left out")
-    temperature: float = setting(0.07, "initial temperature of infonce")
-    scale: float = setting(5.0, "initial a of pcmepp and csd_softmax")
-    shift: float = setting(5.0, "initial b of pcmepp and csd_softmax")
-    log_variance_bias: float | None = setting(None, "initial log variance; default: the builder's")
+    clip_norm: Positive = setting(2.0, "gradients with a larger norm are scaled to it")
+    cutout: Share = setting(0.0, "probability that a feature map loses a rectangle")
+    drop_rate: Share = setting(0.2, "share of the feature map's cells left out, in pooled towers")
+    word_dropping: Share = setting(0.1, "probability that a word is left out")
+    temperature: Positive = setting(0.07, "initial temperature of infonce")
+    scale: Positive = setting(5.0, "initial a of pcmepp and csd_softmax")
+    shift: Signed = setting(5.0, "initial b of pcmepp and csd_softmax")
+    log_variance_bias: Signed | None = setting(None, "initial log variance; default: the builder's")
     kl_weight: float = setting(1e-4, "weight of the KL divergence from N(0, I), for Gaussians")
     uniformity_weight: float = setting(10.0, "weight of the uniformity loss, for pcme")
     pseudo_positive_weight: float = setting(0.0, "weight of pseudo-positives (alpha), for pcmepp")
@@ -90,7 +90,7 @@ class Settings(training.RetrievalSettings):
     mining: Literal["sum", "hardest", "semi_hard"] = setting(
         "hardest", "which negatives the triplet loss takes"
     )
-    num_slots: int = setting(4, "elements per set")
+    num_slots: Size = setting(4, "elements per set")
     select: Literal["best", "last"] = setting(
         "last", "validation has the training's classes, or the test's: neither may choose an epoch"
     )

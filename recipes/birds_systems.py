@@ -10,6 +10,7 @@ from zoo import losses, models, similarities
 
 
 def _pcme(settings, towers, word_vectors, **options):
+    """PCME, or the variant that `options` name; the log variance starts at −6 unless it is set."""
     bias = -6.0 if settings.log_variance_bias is None else settings.log_variance_bias
     return models.pcme(
         **towers,
@@ -23,6 +24,7 @@ def _pcme(settings, towers, word_vectors, **options):
 
 
 def _pcmepp(settings, towers, _):
+    """PCME++, which starts from no word vectors."""
     return models.pcmepp(
         **towers,
         scale=settings.scale,
@@ -88,6 +90,7 @@ def _gaussian_vsepp(settings, towers, _):
 
 
 def _sets(settings, towers, word_vectors, method):
+    """DivE or PVSE, by `method`: `num_slots` elements per item."""
     sizes = {
         models.dive: {"num_slots": settings.num_slots},
         models.pvse: {"num_embeddings": settings.num_slots},

@@ -19,7 +19,7 @@ from typing import Literal
 
 import daa_training
 from zoo import cli, encoders
-from zoo.cli import AS_DEFAULT, differs, setting
+from zoo.cli import AS_DEFAULT, Positive, Signed, Size, differs, setting
 from zoo.data import batches
 from zoo.training.settings import CUB_CAPTIONS, CUB_HELD_OUT, CUB_SPLITS
 
@@ -32,17 +32,17 @@ class Settings(daa_training.DAASettings):
     out: Path = differs(Path("runs/daa_cub"))
     held_out: Literal[CUB_SPLITS] = differs("test", help=CUB_HELD_OUT)
     backbone: Literal[encoders.CONVOLUTIONAL] = differs("resnet50")
-    dim: int = differs(512)
-    scale: float = differs(
+    dim: Size = differs(512)
+    scale: Positive = differs(
         10.0, help="initial a of sigmoid(b - a d), twice the printed 5", toy=AS_DEFAULT
     )
-    shift: float = differs(10.0, toy=AS_DEFAULT)
+    shift: Signed = differs(10.0, toy=AS_DEFAULT)
     kl_weight: float = differs(1e-3)
     uniformity_weight: float = differs(10.0)
     fine_tuning_rate: float = setting(
         1.0, "factor of the learning rate in fine-tuning", source="DAA, released code"
     )
-    batch_size: int = differs(150, help="pairs, one a class")
+    batch_size: Size = differs(150, help="pairs, one a class")
     crop_and_flip: bool = differs(
         False, help="train on random parts of the original, mirrored or not", toy=AS_DEFAULT
     )

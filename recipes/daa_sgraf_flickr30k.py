@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import cli, losses, models, plots, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Size, differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.losses.ranking import MINING
@@ -42,18 +42,20 @@ class Settings(training.RetrievalSettings):
         source="DAA, released code",
         toy=10.0,
     )
-    daa_temperature: float = differs(0.001, help="temperature of the ranks", toy=0.01)
+    daa_temperature: Positive = differs(0.001, help="temperature of the ranks", toy=0.01)
     asp: bool = setting(True, "measure ASP, the average semantic precision")
     module: Literal[MODULES] = setting("sgr", "how image and caption are compared")
-    dim: int = setting(
+    dim: Size = setting(
         1024, "channels per region and per word", source="SGRAF, section 4.2", toy=64
     )
-    similarity_dim: int = setting(
+    similarity_dim: Size = setting(
         256, "channels per alignment", source="SGRAF, section 4.2", toy=16
     )
-    word_dim: int = setting(300, "dimensions of a word vector", source="SGRAF, section 4.2", toy=64)
-    num_steps: int = setting(3, "number of graph convolutions in SGR", source="SGRAF, section 4.2")
-    dropout: float = setting(
+    word_dim: Size = setting(
+        300, "dimensions of a word vector", source="SGRAF, section 4.2", toy=64
+    )
+    num_steps: Size = setting(3, "number of graph convolutions in SGR", source="SGRAF, section 4.2")
+    dropout: Share = setting(
         0.4, "dropout rate of words and inside the pooling", source="DAA, released code", toy=0.1
     )
     min_count: int = setting(
@@ -72,14 +74,14 @@ class Settings(training.RetrievalSettings):
     learning_rate: float = setting(
         6e-4, "learning rate of Adam", source="DAA, section 5.2", toy=2e-3
     )
-    clip_norm: float = setting(
+    clip_norm: Positive = setting(
         2.0, "gradients with a larger norm are scaled to it", source="DAA, released code"
     )
-    batch_size: int = setting(128, "pairs per batch", source="DAA, section 5.2", toy=48)
+    batch_size: Size = setting(128, "pairs per batch", source="DAA, section 5.2", toy=48)
     warm_up_epochs: int = setting(
         0, "first epochs, which sum over all negatives so that training does not collapse", smoke=1
     )
-    epochs: int = setting(50, "total number of epochs", source="DAA, section 5.2", toy=4, smoke=2)
+    epochs: Size = setting(50, "total number of epochs", source="DAA, section 5.2", toy=4, smoke=2)
     drop_epoch: int = setting(
         40,
         "epoch after which the learning rate is a tenth",
@@ -91,7 +93,9 @@ class Settings(training.RetrievalSettings):
     def __post_init__(self):
         super().__post_init__()
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
-            raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
+            raise ValueError(
+                "--warm-up-epochs, --drop-epoch and --epochs must not decrease in this order"
+            )
 
 
 def main(argv=None):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from halo_search.errors import InputError, require
 from zoo import encoders, models, plots, similarities, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Signed, Size, differs, setting
 from zoo.data import captions, read_bert_tokenizer
 from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.training.settings import IMAGE_WEIGHTS, UNSAID, check_weights
@@ -27,8 +27,8 @@ class DAASettings(training.RetrievalSettings):
     )
 
     # Data
-    image_size: int = differs(224, source="PCME, released code")
-    crop_fraction: float = setting(
+    image_size: Size = differs(224, source="PCME, released code")
+    crop_fraction: Share = setting(
         224 / 256,
         "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
@@ -36,8 +36,8 @@ class DAASettings(training.RetrievalSettings):
     )
 
     # Batches and augmentation
-    batch_size: int = setting(128, "pairs per batch", source="DAA, section 5.2", toy=90)
-    steps_per_epoch: int | None = setting(
+    batch_size: Size = setting(128, "pairs per batch", source="DAA, section 5.2", toy=90)
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
     )
     crop_and_flip: bool = setting(
@@ -46,13 +46,13 @@ class DAASettings(training.RetrievalSettings):
         source="PCME, released code",
         toy=False,
     )
-    cutout: float = setting(
+    cutout: Share = setting(
         0.2, "probability that Cutout hides part of a picture", source="DAA, section 5.2"
     )
-    word_dropping: float = setting(
+    word_dropping: Share = setting(
         0.1, "probability that a word becomes <unk>", source="DAA, section 5.2", toy=0.3
     )
-    word_deleting: float = setting(
+    word_deleting: Share = setting(
         0.1,
         "share of a caption's words that are deleted besides, rounded down",
         source="PCME, released code",
@@ -66,21 +66,21 @@ class DAASettings(training.RetrievalSettings):
     )
     bert: Path | None = setting(None, "folder of BERT's preset; needed with --data-dir")
     bert_vocabulary: Path | None = setting(None, "BERT's vocab.txt")
-    dim: int = setting(1024, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
-    log_variance_bias: float = setting(-6.0, "initial log variance", toy=-5.0)
+    dim: Size = setting(1024, "dimensions of the embedding", source="DAA, section 5.2", toy=64)
+    log_variance_bias: Signed = setting(-6.0, "initial log variance", toy=-5.0)
 
     # Matching probability and loss
-    num_samples: int = setting(5, "samples per embedding, J", source="DAA, section 5.2")
+    num_samples: Size = setting(5, "samples per embedding, J", source="DAA, section 5.2")
     method: Literal["sampled", "moment_matched"] = setting(
         "sampled", "match probability from samples (the paper) or by quadrature (no noise)"
     )
-    scale: float = setting(
+    scale: Positive = setting(
         30.0,
         "initial a in sigmoid(b - a d); twice the printed 15",
         source="PCME, appendix C.2",
         toy=10.0,
     )
-    shift: float = setting(
+    shift: Signed = setting(
         30.0, "initial b in the match probability", source="PCME, appendix C.2", toy=10.0
     )
     pair_weight: float = setting(
@@ -107,8 +107,8 @@ class DAASettings(training.RetrievalSettings):
         source="DAA, released code",
         toy=0,
     )
-    daa_temperature: float = differs(0.01, help="temperature of the ranks", toy=0.1)
-    semantic_temperature: float | None = differs(None, toy=0.01)
+    daa_temperature: Positive = differs(0.01, help="temperature of the ranks", toy=0.1)
+    semantic_temperature: Positive | None = differs(None, toy=0.01)
 
     # Optimizer and phases
     learning_rate: float = setting(
@@ -117,7 +117,7 @@ class DAASettings(training.RetrievalSettings):
         source="DAA, section 5.2",
         toy=2e-3,
     )
-    clip_norm: float = setting(
+    clip_norm: Positive = setting(
         2.0, "gradients with a larger norm are scaled to it", source="DAA, released code", toy=100.0
     )
     warm_up_epochs: int = setting(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from zoo import encoders, models, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Size, differs, setting
 from zoo.data.pipeline.augmentation import RandomCrop
 from zoo.images.pictures import RESIZES
 from zoo.layers.slot_attention import NORMALIZE_OVER
@@ -76,7 +76,7 @@ class Settings(training.RetrievalSettings):
     bert: Path | None = setting(None, "folder of BERT's preset, for resnext_bert")
     bert_vocabulary: Path | None = setting(None, "BERT's vocab.txt")
     glove: Path | None = setting(None, "text file of word vectors to start from")
-    image_size: int | None = setting(
+    image_size: Size | None = setting(
         None,
         "side in pixels; default: 512 for resnext_bert, else 224",
         source="DivE, section 4.3",
@@ -88,7 +88,7 @@ class Settings(training.RetrievalSettings):
         source="DivE, released code",
         toy="crop",
     )
-    crop_fraction: float | None = setting(
+    crop_fraction: Share | None = setting(
         None,
         "side of the crop, as a share of the shorter side; default: 0.875 for resnet152, else 1",
         source="DivE, released code",
@@ -100,25 +100,25 @@ class Settings(training.RetrievalSettings):
         source="DivE, released code",
         toy=False,
     )
-    max_words: int = differs(40, toy=48)
-    dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
-    word_dim: int = setting(
+    max_words: Size = differs(40, toy=48)
+    dim: Size = setting(1024, "dimensions of an element", source="DivE, section 4.2", toy=64)
+    word_dim: Size = setting(
         300, "dimensions of a word vector", source="DivE, released code", toy=64
     )
-    num_slots: int = setting(4, "elements per set, K", source="DivE, section 4.2")
-    num_iterations: int = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
+    num_slots: Size = setting(4, "elements per set, K", source="DivE, section 4.2")
+    num_iterations: Size = setting(4, "rounds of aggregation, T", source="DivE, section 4.2")
     normalize_over: Literal[NORMALIZE_OVER] = setting(
         "slots",
         "what the attention's softmax runs over; a transformer's runs over positions",
         source="DivE, table 3",
     )
-    num_heads: int | None = setting(
+    num_heads: Size | None = setting(
         None,
         "heads of the slots' attention; default: 8 for resnext_bert, else 1",
         source="DivE, released code",
         toy=1,
     )
-    head_dim: int | None = setting(
+    head_dim: Size | None = setting(
         None,
         "width of a head; default: 256 for resnext_bert, else the paper's",
         source="DivE, released code",
@@ -128,7 +128,7 @@ class Settings(training.RetrievalSettings):
         "similarity of sets; default: maximum_pair for pvse, else smooth_chamfer",
         source="DivE, table 3",
     )
-    alpha: float = setting(16.0, "sharpness of smooth-Chamfer", source="DivE, section 4.2")
+    alpha: Positive = setting(16.0, "sharpness of smooth-Chamfer", source="DivE, section 4.2")
     margin: float | None = setting(
         None,
         "margin of the triplet loss; default: 0.2 for regions, else 0.1",
@@ -146,13 +146,13 @@ class Settings(training.RetrievalSettings):
         "weight of the diversity loss; default: 0.1 for pvse, else 0.01",
         source="DivE, section 4.2",
     )
-    dropout: float = setting(
+    dropout: Share = setting(
         0.1,
         "dropout rate of regions, words, sentences and in the slots",
         source="DivE, released code",
     )
-    drop_rate: float = setting(0.2, "share of regions left out", source="DivE, released code")
-    word_dropping: float = setting(
+    drop_rate: Share = setting(0.2, "share of regions left out", source="DivE, released code")
+    word_dropping: Share = setting(
         0.2, "probability that a word is masked, replaced or deleted", source="DivE, released code"
     )
     learning_rate: float | None = setting(
@@ -177,22 +177,22 @@ class Settings(training.RetrievalSettings):
         0.1, "factor of BERT's learning rate", source="VSE∞, released code", toy=1.0
     )
     weight_decay: float = setting(1e-4, "weight decay of AdamW", source="DivE, released code")
-    clip_norm: float | None = setting(
+    clip_norm: Positive | None = setting(
         None,
         "gradients with a larger norm are scaled to it; default: 1 for regions, else 2",
         source="DivE, released code",
         toy=1.0,
     )
-    batch_size: int = setting(
+    batch_size: Size = setting(
         200, "images per batch, with their captions", source="DivE, section 4.2", toy=64
     )
-    captions_per_image: int | None = setting(
+    captions_per_image: Size | None = setting(
         None,
         "captions per image, drawn anew each time; default: all",
         source="DivE, section 4.2",
         toy=2,
     )
-    steps_per_epoch: int | None = setting(
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: images / batch size", smoke=2
     )
     warm_up_epochs: int = setting(
@@ -204,7 +204,7 @@ class Settings(training.RetrievalSettings):
         source="DivE, released code",
         toy=0,
     )
-    epochs: int | None = setting(
+    epochs: Size | None = setting(
         None,
         "total number of epochs; default: 80 for regions, 60 for resnet152, else 50",
         source="DivE, section 4.2; DivE, released code",
@@ -232,7 +232,7 @@ class Settings(training.RetrievalSettings):
         if not 0 <= self.frozen_epochs <= self.epochs:
             raise ValueError("--epochs must not be below --frozen-epochs")
         if self.frozen_epochs and self.features == "regions":
-            raise ValueError("--frozen-epochs are of a network over pictures; regions have none")
+            raise ValueError("--frozen-epochs needs an image network; regions have none")
 
     @property
     def crop(self):

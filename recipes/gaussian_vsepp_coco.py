@@ -18,7 +18,7 @@ from typing import Literal
 
 import triplet_training
 from zoo import cli, models
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Signed, differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +40,13 @@ class Settings(triplet_training.TripletSettings):
         source="Pishdad et al., section 4.4",
         toy="kl",
     )
-    lowest_variance: float = setting(
+    lowest_variance: Positive = setting(
         0.1, "bound on the variance of a dimension", source="Pishdad et al., section 4.2"
     )
-    highest_variance: float = setting(
+    highest_variance: Positive = setting(
         10.0, "bound on the variance of a dimension", source="Pishdad et al., section 4.2"
     )
-    initial_log_variance: float = setting(
+    initial_log_variance: Signed = setting(
         0.0, "initial log variance; 0 is the middle of the bounds"
     )
     test_similarities: tuple[str, ...] = differs(("own", "euclidean"))

@@ -16,7 +16,7 @@ from typing import Literal
 import triplet_training
 import vsrn_flickr30k
 from zoo import cli, models
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Signed, differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,13 @@ class Settings(vsrn_flickr30k.Settings):
         "similarity to train and to rank with",
         source="Pishdad et al., section 4.4",
     )
-    lowest_variance: float = setting(
+    lowest_variance: Positive = setting(
         0.1, "bound on the variance of a dimension", source="Pishdad et al., section 4.2"
     )
-    highest_variance: float = setting(
+    highest_variance: Positive = setting(
         10.0, "bound on the variance of a dimension", source="Pishdad et al., section 4.2"
     )
-    initial_log_variance: float = setting(
+    initial_log_variance: Signed = setting(
         0.0, "initial log variance; 0 is the middle of the bounds"
     )
 

@@ -46,7 +46,7 @@ from zoo import (
     training,
 )
 from zoo.answering import KerasModel
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Size, differs, setting
 from zoo.data import Stream, batches
 from zoo.data.records.features import cached, caption_vectors
 from zoo.data.records.sources import Features
@@ -95,24 +95,23 @@ class Settings(training.RetrievalSettings):
     separator: str | None = setting(
         None, "between the fields of a table, or tab; default: comma in .csv, tab in .tsv"
     )
-    held_out_share: float = setting(
+    held_out_share: Share = setting(
         0.1, "images for validation and for the test each, without a column split"
     )
-    max_words: int = setting(32, "word pieces read per caption")
-    dim: int = setting(320, "dimensions of the embedding; 320, as the preset has, starts from it")
-    image_size: int = setting(240, "side in pixels")
+    max_words: Size = setting(32, "word pieces read per caption")
+    dim: Size = setting(320, "dimensions of the embedding; 320, as the preset has, starts from it")
+    image_size: Size = setting(240, "side in pixels")
     resize: Literal[RESIZES] = differs("stretch")
-    batch_size: int = setting(512, "pairs per batch")
-    drop_rate: float = setting(0.85, "share of a picture's channels that a step leaves out")
-    caption_drop_rate: float = setting(0.3, "share of a caption's channels that a step leaves out")
-    temperature: float = setting(0.05, "initial temperature of the softmax")
+    batch_size: Size = setting(512, "pairs per batch")
+    drop_rate: Share = setting(0.85, "share of a picture's channels that a step leaves out")
+    caption_drop_rate: Share = setting(0.3, "share of a caption's channels that a step leaves out")
+    temperature: Positive = setting(0.05, "initial temperature of the softmax")
     learning_rate: float = setting(1e-3, "peak learning rate of Adam, with cosine decay")
-    epochs: int = setting(10, "epochs that train the points", smoke=1)
-    least_steps: int = setting(
+    epochs: Size = setting(10, "epochs that train the points", smoke=1)
+    least_steps: Size = setting(
         30,
         "least steps per epoch; with few captions each is drawn several times",
         smoke=1,
-        kind="size",
     )
     variance_epochs: int = setting(3, "epochs that train the variances", smoke=1)
     variance_rate: float = setting(3e-3, "peak learning rate for the variances, with cosine decay")
@@ -133,7 +132,7 @@ class Settings(training.RetrievalSettings):
         for name in ("text_weights", "image_weights", "backbone"):
             if getattr(self, name) is not None:
                 flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag} is of a network beside --model; give one of both")
+                raise ValueError(f"{flag} chooses a network, as --model does; give one of them")
 
 
 def main(argv=None):

@@ -26,7 +26,7 @@ import own_vectors_files
 import own_vectors_methods
 from halo_search.files.vector_files import located
 from zoo import cli, plots, training
-from zoo.cli import differs, setting
+from zoo.cli import Size, differs, setting
 from zoo.data import Stream, batches
 
 import keras
@@ -66,11 +66,13 @@ class Settings(training.RunSettings):
 
     # Model and training
     method: Literal[METHODS] = setting("none", "what to make of the vectors")
-    dim: int | None = setting(None, "dimensions of the embedding; default: as wide as the captions")
-    batch_size: int = setting(1024, "pairs; of data with classes as many of each")
+    dim: Size | None = setting(
+        None, "dimensions of the embedding; default: as wide as the captions"
+    )
+    batch_size: Size = setting(1024, "pairs; of data with classes as many of each")
     learning_rate: float = setting(5e-4, "peak learning rate of AdamW, with cosine decay")
-    epochs: int = setting(10, "epochs over all captions; the method none trains none", smoke=1)
-    steps_per_epoch: int | None = setting(
+    epochs: Size = setting(10, "epochs over all captions; the method none trains none", smoke=1)
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: all captions once", smoke=2
     )
 
@@ -80,7 +82,7 @@ class Settings(training.RunSettings):
                 raise ValueError("--model needs --data-dir, a folder of photos with captions")
             for name in FILES:
                 if getattr(self, name) is not None:
-                    raise ValueError(f"--{name} is of stored vectors; leave it out with --model")
+                    raise ValueError(f"--{name} applies to stored vectors; omit it with --model")
             return
         if self.image_dir is not None:
             raise ValueError("--image-dir needs --model")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pcme_cub
 from zoo import cli
-from zoo.cli import AS_DEFAULT, differs, setting
+from zoo.cli import AS_DEFAULT, Positive, Share, Signed, Size, differs, setting
 
 FIGURE_5 = (
     "Western_Grebe",
@@ -40,12 +40,12 @@ class Settings(pcme_cub.Settings):
     classes: tuple[str, ...] = setting(
         FIGURE_5, "names of the classes to train on and to plot", source="PCME, appendix C.3"
     )
-    num_classes: int = setting(
+    num_classes: Size = setting(
         9, "number of the toy data's first classes to take instead of --classes"
     )
-    image_size: int = differs(224, toy=32)
-    dim: int = differs(2, source="PCME, figure 5", toy=AS_DEFAULT)
-    sentence_dim: int | None = setting(
+    image_size: Size = differs(224, toy=32)
+    dim: Size = differs(2, source="PCME, figure 5", toy=AS_DEFAULT)
+    sentence_dim: Size | None = setting(
         1024, "width of the sentence GRU's states", source="PCME, appendix C.3", toy=64
     )
     mean_attention: bool = differs(False, source="PCME, appendix C.3")
@@ -58,16 +58,16 @@ class Settings(pcme_cub.Settings):
     unit_mean: bool = setting(
         False, "give means unit length; in the plane they lie on a circle, which no class can cross"
     )
-    scale: float = differs(10.0, help="initial a of sigmoid(b - a d)", toy=3.0)
-    shift: float = differs(10.0, help="initial b", toy=3.0)
-    log_variance_bias: float = setting(-5.0, "initial log variance")
+    scale: Positive = differs(10.0, help="initial a of sigmoid(b - a d)", toy=3.0)
+    shift: Signed = differs(10.0, help="initial b", toy=3.0)
+    log_variance_bias: Signed = setting(-5.0, "initial log variance")
     # Without it the classes come to lie on a line.
     uniformity_weight: float = differs(10.0)
-    batch_size: int = setting(90, "pairs per batch")
-    pairs_per_class: int = setting(10, "pairs of each class in a batch: there are few classes")
+    batch_size: Size = setting(90, "pairs per batch")
+    pairs_per_class: Size = setting(10, "pairs of each class in a batch: there are few classes")
     kl_weight: float = differs(1e-3, toy=0.3)
-    word_dropping: float = differs(0.1, toy=AS_DEFAULT)
-    steps_per_epoch: int | None = setting(60, "steps per epoch: a class has few captions", smoke=2)
+    word_dropping: Share = differs(0.1, toy=AS_DEFAULT)
+    steps_per_epoch: Size | None = setting(60, "steps per epoch: a class has few captions", smoke=2)
     fine_tuning_epochs: int = differs(50, toy=40)
 
 

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 import pcme_cub
 from zoo import cli
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Signed, Size, differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +29,15 @@ class Settings(pcme_cub.Settings):
     held_out: Literal["test", "val"] = setting(
         "test", "split to evaluate on; choose settings on val"
     )
-    max_words: int = differs(40, toy=48)
-    dim: int = differs(1024)
-    scale: float = differs(30.0, toy=10.0)
-    shift: float = differs(30.0, toy=10.0)
+    max_words: Size = differs(40, toy=48)
+    dim: Size = differs(1024)
+    scale: Positive = differs(30.0, toy=10.0)
+    shift: Signed = differs(30.0, toy=10.0)
     kl_weight: float = differs(1e-5)
     uniformity_weight: float = differs(0.0)
     learning_rate: float = differs(2e-4)
     fine_tuning_rate: float = differs(0.1, source="PCME, released code", toy=1.0)
-    batch_size: int = differs(128)
+    batch_size: Size = differs(128)
     warm_up_epochs: int = differs(30)
     fine_tuning_epochs: int = differs(30)
     cosine_epochs: int | None = differs(30)
@@ -50,7 +50,7 @@ class Settings(pcme_cub.Settings):
     def __post_init__(self):
         super().__post_init__()
         if self.captions is not None:
-            raise ValueError("--captions is of CUB: COCO has them in dataset_coco.json")
+            raise ValueError("--captions applies to CUB; COCO's captions are in dataset_coco.json")
 
 
 def main(argv=None):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from zoo import cli, encoders, models, plots, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Signed, Size, differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.training.settings import (
@@ -51,14 +51,14 @@ class Settings(training.RetrievalSettings):
 
     # Data
     captions: Path | None = setting(None, CUB_CAPTIONS)
-    image_size: int = differs(224, source="PCME, released code")
-    crop_fraction: float = setting(
+    image_size: Size = differs(224, source="PCME, released code")
+    crop_fraction: Share = setting(
         224 / 256,
         "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
         toy=1.0,
     )
-    max_words: int = differs(40)
+    max_words: Size = differs(40)
     min_count: int = setting(
         4,
         "least occurrences of a word; rarer words become one unknown word",
@@ -67,11 +67,11 @@ class Settings(training.RetrievalSettings):
     )
 
     # Batches and augmentation
-    batch_size: int = setting(150, "pairs per batch", source="PCME, released code", toy=90)
-    pairs_per_class: int = setting(
+    batch_size: Size = setting(150, "pairs per batch", source="PCME, released code", toy=90)
+    pairs_per_class: Size = setting(
         1, "pairs of each class in a batch", source="PCME, released code"
     )
-    steps_per_epoch: int | None = setting(
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
     )
     crop_and_flip: bool = setting(
@@ -79,13 +79,13 @@ class Settings(training.RetrievalSettings):
         "train on random crops of 8 to 100 % of the area, mirrored half of the time",
         source="PCME, released code",
     )
-    cutout: float = setting(
+    cutout: Share = setting(
         0.2, "probability that Cutout hides part of a picture", source="PCME, appendix C.2"
     )
-    word_dropping: float = setting(
+    word_dropping: Share = setting(
         0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
     )
-    word_deleting: float = setting(
+    word_deleting: Share = setting(
         0.1,
         "share of a caption's words that are deleted besides, rounded down",
         source="PCME, released code",
@@ -98,11 +98,11 @@ class Settings(training.RetrievalSettings):
         None, "image encoder; default: that of the weights' file name, else resnet50", toy="tiny"
     )
     glove: Path | None = setting(None, "text file of word vectors to start from")
-    dim: int = setting(512, "dimensions of the embedding", source="PCME, appendix C.2", toy=64)
-    word_dim: int = setting(
+    dim: Size = setting(512, "dimensions of the embedding", source="PCME, appendix C.2", toy=64)
+    word_dim: Size = setting(
         300, "dimensions of a word vector", source="PCME, released code", toy=64
     )
-    sentence_dim: int | None = setting(None, "width of the sentence GRU's states; default: --dim")
+    sentence_dim: Size | None = setting(None, "width of the sentence GRU's states; default: --dim")
     mean_only: bool = setting(False, "train points instead of Gaussians", source="PCME, table 2")
     covariance: Literal["ellipsoidal", "spherical_mean", "spherical_one"] = setting(
         "ellipsoidal",
@@ -120,23 +120,23 @@ class Settings(training.RetrievalSettings):
         False, "sigmoid and LayerNorm in the log variance too", source="PCME, table D.3"
     )
     unit_mean: bool = setting(True, "give means unit length", source="PCME, section 3.2.1")
-    log_variance_bias: float = setting(
+    log_variance_bias: Signed = setting(
         -6.0,
         "initial log variance; at 0, as released, first distances are near sqrt(2 dim)",
         toy=-5.0,
     )
 
     # Matching probability and loss
-    num_samples: int = setting(7, "samples per embedding, J", source="PCME, appendix C.2")
+    num_samples: Size = setting(7, "samples per embedding, J", source="PCME, appendix C.2")
     method: Literal["sampled", "moment_matched"] = setting(
         "sampled", "match probability from samples (the paper) or by quadrature (no noise)"
     )
-    scale: float = setting(
+    scale: Positive = setting(
         10.0,
         "initial a in sigmoid(b - a d); twice the printed value: the code has sigmoid(2x)",
         source="PCME, appendix C.2",
     )
-    shift: float = setting(10.0, "initial b; twice the printed value", source="PCME, appendix C.2")
+    shift: Signed = setting(10.0, "initial b; twice the printed value", source="PCME, appendix C.2")
     pair_weight: float = setting(
         2.0,
         "weight of a pair in the matching loss: 2 as released (once per direction), 1 as printed",
@@ -157,7 +157,7 @@ class Settings(training.RetrievalSettings):
         source="PCME, appendix C.2",
         toy=2e-3,
     )
-    clip_norm: float | None = setting(
+    clip_norm: Positive | None = setting(
         2.0,
         "gradients with a larger norm are scaled to it",
         source="PCME, released code",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pcmepp_coco
 from zoo import cli
-from zoo.cli import differs, setting
+from zoo.cli import Share, differs, setting
 from zoo.data.records.records import with_shuffled_captions
 
 
@@ -21,8 +21,8 @@ class Settings(pcmepp_coco.Settings):
     """PCME++'s settings, and how much is wrong."""
 
     out: Path = differs(Path("runs/pcmepp_noisy_coco"))
-    noise: float = setting(
-        0.2, "share of the captions that are shuffled", source="PCME++, section 3.2", kind="share"
+    noise: Share = setting(
+        0.2, "share of the captions that are shuffled", source="PCME++, section 3.2"
     )
 
 

@@ -22,7 +22,7 @@ from typing import Literal
 
 import pcmepp_coco
 from zoo import cli, evaluation, plots
-from zoo.cli import AS_DEFAULT, differs, setting
+from zoo.cli import AS_DEFAULT, Positive, Share, Size, differs, setting
 from zoo.data import cub
 from zoo.data.records.sources import pictures
 from zoo.data.text.prompts import TEMPLATES, class_prompts, templates
@@ -60,18 +60,18 @@ class Settings(pcmepp_coco.Settings):
     weights: str | None = setting(
         None, "weights of the backbone: a local file, or none as in the paper"
     )
-    dim: int = differs(128)
+    dim: Size = differs(128)
     pseudo_positive_weight: float | None = setting(
         0.0, "weight of pseudo-positives (alpha); 0: none", source="PCME++, table B.1", toy=None
     )
     kl_weight: float | None = differs(1e-6, source="PCME++, table B.1", toy=1e-4)
-    mixed_share: float | None = setting(
+    mixed_share: Share | None = setting(
         0.0, "share of images mixed by Mixup or CutMix", source="PCME++, table B.1", toy=None
     )
-    drop_rate: float = differs(0.0, source="PCME++, table B.1", toy=0.2)
-    word_dropping: float = differs(0.0, source="PCME++, table B.1", toy=0.2)
-    beta_2: float = differs(0.98, toy=0.999)
-    epsilon: float = differs(1e-6, toy=1e-8)
+    drop_rate: Share = differs(0.0, source="PCME++, table B.1", toy=0.2)
+    word_dropping: Share = differs(0.0, source="PCME++, table B.1", toy=0.2)
+    beta_2: Share = differs(0.98, toy=0.999)
+    epsilon: Positive = differs(1e-6, toy=1e-8)
     weight_decay: float = differs(0.2, toy=1e-4)
     schedule: Literal["steps", "cosine"] = setting(
         "cosine",
@@ -79,10 +79,10 @@ class Settings(pcmepp_coco.Settings):
         source="PCME++, table B.1",
         toy="steps",
     )
-    batch_size: int = differs(1536)
+    batch_size: Size = differs(1536)
     image_rate: float = differs(1.0, toy=AS_DEFAULT)
     caption_rate: float = differs(1.0, toy=AS_DEFAULT)
-    layer_decay: float = differs(1.0)
+    layer_decay: Share = differs(1.0)
     frozen_epochs: int = setting(0, "epochs with the image backbone frozen")
     warm_up_epochs: int = differs(1, source="")  # table B.1 prints no length
     last_epochs: int = setting(

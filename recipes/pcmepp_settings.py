@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from zoo import encoders, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Signed, Size, differs, setting
 from zoo.data.pipeline.augmentation import RandomCrop
 from zoo.images.pictures import RESIZES
 from zoo.training.settings import UNSAID, check_weights
@@ -39,18 +39,18 @@ class Settings(training.RetrievalSettings):
         "weights of the backbone: a local file, or none; required with --data-dir",
     )
     bpe: Path | None = setting(None, "CLIP's bpe_simple_vocab_16e6.txt.gz, for a CLIP backbone")
-    image_size: int = differs(224, source="PCME++, released code", toy=32)
+    image_size: Size = differs(224, source="PCME++, released code", toy=32)
     resize: Literal[RESIZES] = setting(
         "stretch",
         "how a photo becomes a square: crop its middle, or stretch all of it",
         source="PCME++, released code",
         toy="crop",
     )
-    dim: int = setting(1024, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
-    word_dim: int = setting(300, "dimensions of a word vector; not used with CLIP", toy=64)
-    max_words: int = setting(77, "tokens read per caption", toy=20)
-    scale: float = setting(5.0, "initial a in b - a CSD", source="PCME++, section 3.1")
-    shift: float = setting(5.0, "initial b in the match probability", source="PCME++, section 3.1")
+    dim: Size = setting(1024, "dimensions of the embedding", source="PCME++, table B.1", toy=64)
+    word_dim: Size = setting(300, "dimensions of a word vector; not used with CLIP", toy=64)
+    max_words: Size = setting(77, "tokens read per caption", toy=20)
+    scale: Positive = setting(5.0, "initial a in b - a CSD", source="PCME++, section 3.1")
+    shift: Signed = setting(5.0, "initial b in the match probability", source="PCME++, section 3.1")
     pseudo_positive_weight: float | None = setting(
         None,
         "weight of pseudo-positives (alpha); default for pcmepp and mean_only: 0.1, toy 0.02",
@@ -80,11 +80,11 @@ class Settings(training.RetrievalSettings):
         source="PCME++, figure A.1",
         toy="mean",
     )
-    temperature: float = setting(
+    temperature: Positive = setting(
         1.0, "initial temperature of infonce", source="PCME++, section 3.1", toy=0.07
     )
-    num_samples: int = setting(8, "samples per embedding, for pcme", source="PCME++, section 3.1")
-    variance_blocks: int = setting(
+    num_samples: Size = setting(8, "samples per embedding, for pcme", source="PCME++, section 3.1")
+    variance_blocks: Size = setting(
         1,
         "last CLIP blocks that the variance does not share with the mean",
         source="PCME++, table 5",
@@ -92,15 +92,15 @@ class Settings(training.RetrievalSettings):
     pooling: Literal["generalized", "mean"] = setting(
         "generalized", "pooling: GPO or the mean; of CLIP's words, mean is the end of text"
     )
-    mixed_share: float | None = setting(
+    mixed_share: Share | None = setting(
         None,
         "share mixed by Mixup or CutMix; default: 0.25 for pcmepp and mean_only, else 0",
         source="PCME++, section 3.1",
     )
-    mixing_beta: float = setting(
+    mixing_beta: Positive = setting(
         2.0, "both parameters of the Beta distribution of λ", source="PCME++, section 3.1"
     )
-    mixup: float = setting(
+    mixup: Share = setting(
         0.5,
         "share of mixed images that Mixup takes; CutMix takes the rest",
         source="PCME++, section 2.4",
@@ -110,7 +110,7 @@ class Settings(training.RetrievalSettings):
         "mix whole batches, that share of them, instead of that share of each batch",
         source="PCME++, table C.3",
     )
-    drop_rate: float = setting(
+    drop_rate: Share = setting(
         0.2, "share of visual tokens left out", source="PCME++, released code"
     )
     drop_varies: bool = setting(
@@ -119,7 +119,7 @@ class Settings(training.RetrievalSettings):
         source="PCME++, released code",
         toy=False,
     )
-    word_dropping: float = setting(
+    word_dropping: Share = setting(
         0.2,
         "probability that a word is masked, replaced or deleted",
         source="PCME++, released code",
@@ -130,7 +130,7 @@ class Settings(training.RetrievalSettings):
         source="PCME++, released code",
         toy=False,
     )
-    log_variance_bias: float | None = setting(
+    log_variance_bias: Signed | None = setting(
         None, "initial log variance; default: -log(dim) - 3", toy=-5.0
     )
     margin: float = setting(
@@ -150,7 +150,7 @@ class Settings(training.RetrievalSettings):
     caption_rate: float = setting(
         0.1, "factor of the text backbone's learning rate", source="PCME++, table B.1", toy=1.0
     )
-    layer_decay: float = setting(
+    layer_decay: Share = setting(
         0.7, "factor from a block to the one below", source="PCME++, table B.1"
     )
     decay_last_block: bool = setting(
@@ -159,16 +159,16 @@ class Settings(training.RetrievalSettings):
         source="PCME++, released code",
         toy=False,
     )
-    beta_2: float = setting(0.999, "β₂ of AdamP", source="PCME++, table B.1")
-    epsilon: float = setting(1e-8, "ε of AdamP", source="PCME++, table B.1")
+    beta_2: Share = setting(0.999, "β₂ of AdamP", source="PCME++, table B.1")
+    epsilon: Positive = setting(1e-8, "ε of AdamP", source="PCME++, table B.1")
     weight_decay: float = setting(
         1e-4, "weight decay, of all but scale and shift", source="PCME++, table B.1"
     )
-    clip_norm: float = setting(
+    clip_norm: Positive = setting(
         2.0, "gradients with a larger norm are scaled to it", source="PCME++, released code"
     )
-    batch_size: int = setting(128, "pairs per batch", source="PCME++, table B.1", toy=90)
-    steps_per_epoch: int | None = setting(
+    batch_size: Size = setting(128, "pairs per batch", source="PCME++, table B.1", toy=90)
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
     )
     cache_features: bool = setting(
@@ -191,7 +191,9 @@ class Settings(training.RetrievalSettings):
         "schedule after the warm-up: a tenth of the rate for the last epochs, or a cosine to 0",
         source="PCME++, table B.1",
     )
-    epochs: int = setting(25, "total number of epochs", source="PCME++, table B.1", toy=48, smoke=3)
+    epochs: Size = setting(
+        25, "total number of epochs", source="PCME++, table B.1", toy=48, smoke=3
+    )
     last_epochs: int = setting(
         10,
         "last epochs, at a tenth of the learning rate",
@@ -223,10 +225,10 @@ class Settings(training.RetrievalSettings):
                 object.__setattr__(self, name, value)
         if self.cache_features and self.is_clip:
             raise ValueError(
-                "--cache-features is of convolutional backbones: CLIP's has new blocks"
+                "--cache-features needs a convolutional backbone; CLIP's last blocks are trained"
             )
         if self.variance_blocks > 1 and not self.is_clip:
-            raise ValueError(f"--variance-blocks is of CLIP's backbones; received {self.network}")
+            raise ValueError(f"--variance-blocks needs a CLIP backbone; received {self.network}")
         if self.variance_blocks < 1:
             raise ValueError(
                 f"--variance-blocks must be at least 1; received {self.variance_blocks}"
@@ -253,8 +255,10 @@ class Settings(training.RetrievalSettings):
 
     @property
     def is_clip(self):
+        """Whether the image backbone is one of CLIP's transformers."""
         return self.network in encoders.CLIP and self.network not in encoders.CONVOLUTIONAL
 
     @property
     def is_probabilistic(self):
+        """Whether the method learns a variance of each item."""
         return self.method in ("pcmepp", "wasserstein_2", "pcme")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from zoo import cli, encoders, metrics, models, plots, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Size, differs, setting
 from zoo.data import batches, captions, toy_birds
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.training.settings import (
@@ -49,17 +49,17 @@ class Settings(training.RetrievalSettings):
     backbone: Literal[encoders.CONVOLUTIONAL] = setting(
         "mobilenet_v2", "image encoder", toy="tiny_layout"
     )
-    dim: int = setting(512, "dimensions of the embedding", toy=64)
-    word_dim: int = setting(300, "dimensions of a word vector", toy=64)
-    temperature: float = setting(0.07, "initial temperature of the softmax")
-    drop_rate: float = setting(0.2, "share of the image map's cells left out", toy=0.0)
-    word_dropping: float = setting(0.1, "probability that a word is left out", toy=0.0)
+    dim: Size = setting(512, "dimensions of the embedding", toy=64)
+    word_dim: Size = setting(300, "dimensions of a word vector", toy=64)
+    temperature: Positive = setting(0.07, "initial temperature of the softmax")
+    drop_rate: Share = setting(0.2, "share of the image map's cells left out", toy=0.0)
+    word_dropping: Share = setting(0.1, "probability that a word is left out", toy=0.0)
     flip: bool = setting(True, "mirror half of the pictures")
-    batch_size: int = setting(90, "pairs, each of another class", toy=180)
-    steps_per_epoch: int | None = setting(
+    batch_size: Size = setting(90, "pairs, each of another class", toy=180)
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: captions / batch size", toy=125, smoke=2
     )
-    epochs: int = setting(10, "epochs that train the points", toy=12, smoke=1)
+    epochs: Size = setting(10, "epochs that train the points", toy=12, smoke=1)
     learning_rate: float = setting(5e-4, "peak learning rate of AdamP, with cosine decay", toy=2e-3)
     variance_epochs: int = setting(2, "epochs that train the variances", smoke=1)
     variance_rate: float = setting(3e-3, "peak learning rate for the variances, with cosine decay")

@@ -17,7 +17,7 @@ from typing import Literal
 from dive_coco import measure_sets
 from pcme_cub import describe_data
 from zoo import cli, encoders, models, plots, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Size, differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation
 from zoo.training.settings import (
@@ -43,8 +43,8 @@ class Settings(training.RetrievalSettings):
 
     # Data
     captions: Path | None = setting(None, CUB_CAPTIONS)
-    image_size: int = differs(224, source="PVSE, released code")
-    crop_fraction: float = setting(
+    image_size: Size = differs(224, source="PVSE, released code")
+    crop_fraction: Share = setting(
         224 / 256,
         "side of the cropped middle, as a share of the photo's shorter side",
         source="PCME, released code",
@@ -58,14 +58,14 @@ class Settings(training.RetrievalSettings):
     )
 
     # Batches and augmentation
-    batch_size: int = setting(150, "pairs, one a class", source="PCME, released code", toy=90)
-    steps_per_epoch: int | None = setting(
+    batch_size: Size = setting(150, "pairs, one a class", source="PCME, released code", toy=90)
+    steps_per_epoch: Size | None = setting(
         None, "steps per epoch; default: captions / batch size", toy=60, smoke=2
     )
-    word_dropping: float = setting(
+    word_dropping: Share = setting(
         0.1, "probability that a word becomes <unk>", source="PCME, appendix C.2", toy=0.3
     )
-    word_deleting: float = setting(
+    word_deleting: Share = setting(
         0.1,
         "share of a caption's words that are deleted besides, rounded down",
         source="PCME, released code",
@@ -81,11 +81,11 @@ class Settings(training.RetrievalSettings):
         "resnet50", "image encoder", source="PCME, appendix C.2", toy="tiny"
     )
     glove: Path | None = setting(None, "text file of word vectors to start from")
-    dim: int = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
-    word_dim: int = setting(
+    dim: Size = setting(512, "dimensions of an embedding", source="PCME, appendix C.2", toy=64)
+    word_dim: Size = setting(
         300, "dimensions of a word vector", source="PVSE, released code", toy=64
     )
-    num_embeddings: int = setting(2, "embeddings per item, K", source="PCME, table 2")
+    num_embeddings: Size = setting(2, "embeddings per item, K", source="PCME, table 2")
 
     # Loss
     margin: float = setting(0.1, "margin of the triplet loss", source="PVSE, released code")
@@ -109,7 +109,7 @@ class Settings(training.RetrievalSettings):
     amsgrad: bool = setting(
         True, "Adam's variant that never lowers its second average", source="PVSE, released code"
     )
-    clip_norm: float = setting(
+    clip_norm: Positive = setting(
         2.0, "gradients with a larger norm are scaled to it", source="PVSE, released code"
     )
     warm_up_epochs: int = setting(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from zoo import encoders, losses, models, plots, similarities, training
-from zoo.cli import differs, setting
+from zoo.cli import Positive, Share, Size, differs, setting
 from zoo.data import batches, captions
 from zoo.data.pipeline.augmentation import Augmentation, RandomCrop
 from zoo.losses.ranking import MINING
@@ -26,14 +26,14 @@ class TripletSettings(training.RetrievalSettings):
     features: Literal["pictures", "regions"] = setting(
         "pictures", "features that are read of an image"
     )
-    image_size: int = differs(224, source="VSE++, released code", toy=32)
-    crop_fraction: float = setting(
+    image_size: Size = differs(224, source="VSE++, released code", toy=32)
+    crop_fraction: Share = setting(
         224 / 256,
         "side of the cropped middle, as a share of the photo's shorter side",
         source="VSE++, released code",
         toy=1.0,
     )
-    max_words: int = differs(40, toy=48)
+    max_words: Size = differs(40, toy=48)
     min_count: int = setting(
         4,
         "least occurrences of a word; rarer words become one unknown word",
@@ -42,14 +42,14 @@ class TripletSettings(training.RetrievalSettings):
     )
 
     # Batches and augmentation
-    batch_size: int = setting(128, "pairs per batch", source="Pishdad et al., section 4.2")
+    batch_size: Size = setting(128, "pairs per batch", source="Pishdad et al., section 4.2")
     crop_and_flip: bool = setting(
         True,
         "train on random crops of 8 to 100 % of the area, mirrored half of the time",
         source="VSE++, released code",
         toy=False,
     )
-    word_dropping: float = setting(0.0, "probability that a word is left out", toy=0.1)
+    word_dropping: Share = setting(0.0, "probability that a word is left out", toy=0.1)
 
     # Model and loss
     image_weights: str | None = setting(UNSAID, IMAGE_WEIGHTS)
@@ -62,10 +62,10 @@ class TripletSettings(training.RetrievalSettings):
         source="Pishdad et al., section 4.2",
         toy=True,
     )
-    dim: int = setting(
+    dim: Size = setting(
         1024, "dimensions of the embedding", source="Pishdad et al., section 4.2", toy=64
     )
-    word_dim: int = setting(
+    word_dim: Size = setting(
         300, "dimensions of a word vector", source="Pishdad et al., section 4.2", toy=64
     )
     margin: float = setting(0.2, "margin of the triplet loss", source="Pishdad et al., section 4.2")
@@ -80,7 +80,7 @@ class TripletSettings(training.RetrievalSettings):
     learning_rate: float = setting(
         2e-4, "learning rate of Adam", source="Pishdad et al., section 4.2", toy=2e-3
     )
-    clip_norm: float = setting(
+    clip_norm: Positive = setting(
         2.0, "gradients with a larger norm are scaled to it", source="VSE++, released code"
     )
     warm_up_epochs: int = setting(
@@ -89,7 +89,7 @@ class TripletSettings(training.RetrievalSettings):
         toy=6,
         smoke=1,
     )
-    epochs: int = setting(
+    epochs: Size = setting(
         30, "total number of epochs", source="Pishdad et al., section 4.2", toy=24, smoke=2
     )
     drop_epoch: int = setting(
@@ -113,11 +113,11 @@ class TripletSettings(training.RetrievalSettings):
         network = self.backbone if self.features == "pictures" else None
         check_weights(self, "image_weights", network)
         if not 0 <= self.warm_up_epochs <= self.drop_epoch <= self.epochs:
-            raise ValueError("--warm-up-epochs, --drop-epoch and --epochs must not fall")
-        if self.fine_tuning_epochs and self.features == "regions":
             raise ValueError(
-                "--fine-tuning-epochs are of a network over pictures; regions have none"
+                "--warm-up-epochs, --drop-epoch and --epochs must not decrease in this order"
             )
+        if self.fine_tuning_epochs and self.features == "regions":
+            raise ValueError("--fine-tuning-epochs needs an image network; regions have none")
 
 
 def train_and_evaluate(settings, loader, build, with_extra_loss=None):

@@ -16,7 +16,7 @@ from typing import Literal
 
 import triplet_training
 from zoo import cli, models
-from zoo.cli import differs, setting
+from zoo.cli import Size, differs, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +25,9 @@ class Settings(triplet_training.TripletSettings):
 
     out: Path = differs(Path("runs/vsrn_flickr30k"))
     features: Literal["pictures", "regions"] = differs("regions")
-    dim: int = differs(2048)
+    dim: Size = differs(2048)
     margin: float = differs(0.2, source="VSRN, released code")
-    num_layers: int = setting(
+    num_layers: Size = setting(
         4, "number of graph convolutions", source="VSRN, released code", toy=2
     )
     captioning_weight: float = setting(

@@ -23,7 +23,7 @@ from halo_search.files import write_text
 from halo_search.files.written import Written
 from studies import columns, opened, seed_table
 from zoo import cli, metrics, similarities
-from zoo.cli import setting
+from zoo.cli import Size, setting
 
 EXACT = {"Mean only": "squared_euclidean", "2-Wasserstein": "squared_wasserstein_2", "CSD": "csd"}
 
@@ -36,7 +36,7 @@ class Settings:
     data_dir: Path | None = setting(None, "the run's data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, for COCO's benchmark")
     out: Path = setting(Path("runs/approximate_search"), "folder to write")
-    depth: int = setting(200, "candidates of a query")
+    depth: Size = setting(200, "candidates of a query")
     smoke: bool = setting(False, "smoke test with some images only")
 
 

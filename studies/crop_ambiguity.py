@@ -32,7 +32,7 @@ from halo_search.files import cache_folder
 from studies import crop_triplets
 from studies.crop_figures import QUERIES, crop_figures, crop_sheet
 from zoo import cli, plots, training
-from zoo.cli import setting
+from zoo.cli import Share, Size, setting
 from zoo.data import toy_scenes, visual_genome
 from zoo.images.pictures import read
 from zoo.models.run_folder import RunFolder
@@ -46,16 +46,16 @@ class Settings(training.RunSettings):
     model: Path = setting(Path("runs/gaussian_vsepp_coco"), "run folder of a model of pictures")
     held_out: Literal["test", "val"] = setting("test", "Toy Scenes' split")
     skip_bad: bool = setting(True, "leave out what is bad in the data, and count it")
-    thresholds: tuple[float, ...] = setting(
+    thresholds: tuple[Share, ...] = setting(
         (0.1, 0.2, 0.3, 0.4, 0.5),
         "largest areas of a region, as shares",
         source="Pishdad et al., figure 2",
         toy=(0.08, 0.12, 0.16, 0.3),
     )
-    num_regions: int = setting(
+    num_regions: Size = setting(
         10, "largest regions that are looked at", source="Pishdad et al., section 4.6"
     )
-    most_images: int | None = setting(
+    most_images: Size | None = setting(
         2000, "pictures, drawn at random", source="Pishdad et al., section 4.6", smoke=20
     )
 

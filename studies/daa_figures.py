@@ -25,7 +25,7 @@ from halo_search.errors import InputError
 from halo_search.files import write_text
 from halo_search.files.written import Written
 from zoo import cli, evaluation, plots, training
-from zoo.cli import setting
+from zoo.cli import Share, Size, setting
 from zoo.data.records.semantics import semantics
 from zoo.metrics.blocks import as_similarity, row_blocks
 from zoo.metrics.cider_factors import VARIANTS
@@ -53,8 +53,8 @@ class Settings:
     runs: tuple[str, ...]
     out: Path = setting(Path("runs/daa_figures"), "folder to write")
     semantics: Literal[VARIANTS] = setting("cider", "similarity measure between captions")
-    shown: int = setting(100, "images of figure 1 (c)", source="DAA, figure 1")
-    thresholds: tuple[float, ...] = setting(
+    shown: Size = setting(100, "images of figure 1 (c)", source="DAA, figure 1")
+    thresholds: tuple[Share, ...] = setting(
         (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5), "semantic scores of figure 1 (b)"
     )
 

@@ -12,13 +12,16 @@ import numpy as np
 
 from halo_search import open_tower
 from halo_search.confidence.fits import SHORT, Fits, read_by
+from halo_search.confidence.words import packaged_bank
 from halo_search.embeddings.arrays import take
 from studies.people_data import Encoded, labels_of, parser_of
 from studies.statistics import auroc
 from zoo import evaluation
 from zoo.cli import run
 from zoo.data import packaged_photos
-from zoo.evaluation import fits as learning
+from zoo.evaluation import short_fits
+from zoo.evaluation.captioned import matrices_of
+from zoo.evaluation.learner import Learner
 
 FOLDS = 8
 NAMES = "Flickr8k's test photos", "COCO's subset", "COCO, not trained on"
@@ -45,7 +48,7 @@ def main(argv=None):
 
 
 def learner_of(options):
-    """A `zoo.evaluation.fits.Learner` of the preset, and the labelled galleries: the first two
+    """A `zoo.evaluation.learner.Learner` of the preset, and the labelled galleries: the first two
     teach and are asked, the third is asked alone."""
     name, cache = options.model, options.cache
     data = Encoded.of(options.folder / "flickr8k", name, "validation", cache)
@@ -63,10 +66,10 @@ def learner_of(options):
     )
     encode = open_tower(name, "captions").of_texts
     captioned = data.captioned(evaluation.probes_of(name), encode, "validation")
-    rng, matrices = np.random.default_rng(options.seed), learning.matrices_of(captioned)
+    rng, matrices = np.random.default_rng(options.seed), matrices_of(captioned)
     galleries = [*labelled, unseen]
-    bank = learning.packaged_bank()
-    learner = learning.Learner(captioned, "t2i", bank, rng, matrices, galleries)
+    bank = packaged_bank()
+    learner = Learner(captioned, "t2i", bank, rng, matrices, galleries)
     learner.correct()
     return learner, galleries
 
@@ -75,7 +78,7 @@ def left_out(learner, galleries, seed):
     """What is said of the pairs of each gallery, `(P,)`, by an opinion learnt without their
     question."""
     fits = Fits(learner.rho())
-    parts = learner.labelled_parts(fits)
+    parts = short_fits.labelled_parts(learner, fits)
     texts = sorted({text for gallery in galleries for text in gallery.texts})
     order = np.random.default_rng(seed).permutation(len(texts)) % FOLDS
     fold = dict(zip(texts, order, strict=True))
@@ -98,7 +101,7 @@ def left_out(learner, galleries, seed):
 
 def ranks_of(learner, gallery):
     """The rank of each labelled pair in the answer, from 0."""
-    rows, *_ = learner.gallery_of(gallery)
+    rows, *_ = short_fits.gallery_of(learner, gallery)
     return (rows[gallery.questions] > rows[gallery.questions, gallery.photos][:, None]).sum(axis=1)
 
 

@@ -29,8 +29,9 @@ from studies.statistics import auroc
 from zoo import evaluation
 from zoo.cli import run
 from zoo.evaluation import relevance as reading
-from zoo.evaluation.fits import TAKEN_OUT, learn_fits, with_fits
+from zoo.evaluation.fits import learn_fits, with_fits
 from zoo.evaluation.relevance import score_scale
+from zoo.evaluation.trial_galleries import TAKEN_OUT
 from zoo.metrics.confidence import abstention_auc
 from zoo.presets import from_preset
 

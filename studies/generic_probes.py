@@ -34,7 +34,9 @@ from halo_search.index import Index
 from studies.people_data import Encoded
 from zoo import evaluation, similarities
 from zoo.cli import OneLineParser, run
-from zoo.evaluation.fits import Captioned, learn_fits, scores_over
+from zoo.evaluation.captioned import Captioned
+from zoo.evaluation.fits import learn_fits
+from zoo.evaluation.gallery import scores_over
 from zoo.evaluation.relevance import relevance, score_scale, sentence_vectors
 from zoo.presets import from_preset
 

@@ -19,7 +19,7 @@ from halo_search.retriever.preambles import as_asked
 from studies.people_data import fresh_galleries, parser_of
 from zoo import Tower
 from zoo.cli import run
-from zoo.evaluation.fits import scores_over
+from zoo.evaluation.gallery import scores_over
 
 QUESTIONS = Path(__file__).parent / "data/fresh_questions.csv"
 SURE, DRAWN, LAST = 3, 3, 12  # ranks that all are labelled, ranks drawn, and the last of these

@@ -41,7 +41,7 @@ from halo_search.files.written import Written
 from studies import opened, pcme_drawing, set_algebra
 from studies import pcme_inputs as inputs
 from zoo import cli, metrics, plots, similarities
-from zoo.cli import setting
+from zoo.cli import Size, setting
 from zoo.data import captions as texts
 from zoo.metrics.blocks import as_similarity
 from zoo.models.run_folder import RunFolder
@@ -64,8 +64,8 @@ class Settings:
     out: Path | None = setting(None, "folder to write; default: runs/pcme_figures/FIGURE")
     data_dir: Path | None = setting(None, "the runs' data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, for the folds of figure 6")
-    samples: tuple[int, ...] = setting((1, 3, 5, 7, 15), "the J of figure E.1")
-    items: int = setting(256, "images and captions to corrupt in figures 7, 8 and F.1")
+    samples: tuple[Size, ...] = setting((1, 3, 5, 7, 15), "the J of figure E.1")
+    items: Size = setting(256, "images and captions to corrupt in figures 7, 8 and F.1")
     smoke: bool = setting(False, "smoke test with some images only")
     seed: int = setting(0, "seed of what is erased, dropped and sampled")
 

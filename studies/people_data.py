@@ -15,7 +15,8 @@ from halo_search.retriever.preambles import as_asked
 from halo_search.retriever.wording import Wording
 from zoo import evaluation
 from zoo.cli import OneLineParser
-from zoo.evaluation.fits import Captioned, Labelled, scores_over
+from zoo.evaluation.captioned import Captioned, Labelled
+from zoo.evaluation.gallery import scores_over
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.presets import from_preset
 

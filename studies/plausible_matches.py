@@ -24,7 +24,7 @@ from halo_search.files import write_text
 from halo_search.files.written import Written
 from studies import opened
 from zoo import cli, metrics, plots
-from zoo.cli import setting
+from zoo.cli import Share, Size, setting
 from zoo.plots.style import new_figure, show_image, styled, with_minus
 
 SHOWN = 5  # matches of a caption that are drawn as pictures; captions are all told
@@ -39,8 +39,8 @@ class Settings:
     out: Path = setting(Path("runs/plausible_matches"), "folder to write")
     data_dir: Path | None = setting(None, "the run's data set, if it has moved")
     annotations_dir: Path | None = setting(None, "files of ECCV Caption, which have CxC's matches")
-    items: int = setting(5, "items per figure", source="Pishdad et al., section 6.3")
-    share: float = setting(0.1, "of the items that are drawn from, at each end")
+    items: Size = setting(5, "items per figure", source="Pishdad et al., section 6.3")
+    share: Share = setting(0.1, "of the items that are drawn from, at each end")
     smoke: bool = setting(False, "smoke test with some images only")
     seed: int = setting(0, "seed of what is drawn")
 

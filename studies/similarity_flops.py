@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from studies.seed_table import publish
 from zoo import cli, similarities
-from zoo.cli import setting
+from zoo.cli import Size, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class Settings:
     """The sizes."""
 
     out: Path = setting(Path("runs/similarity_flops"), "folder of table.md")
-    dim: int = setting(1024, "dimensions of an element", source="DivE, section 4.2")
-    num_slots: int = setting(4, "elements of a set, K", source="DivE, section 4.2")
+    dim: Size = setting(1024, "dimensions of an element", source="DivE, section 4.2")
+    num_slots: Size = setting(4, "elements of a set, K", source="DivE, section 4.2")
 
 
 def main(argv=None):

@@ -21,7 +21,7 @@ from matplotlib.collections import EllipseCollection
 from matplotlib.lines import Line2D
 
 from zoo import cli, losses, models, similarities, training
-from zoo.cli import setting
+from zoo.cli import Positive, Share, Signed, Size, setting
 from zoo.images.seeding import step_seed, uniform
 from zoo.models.run_folder import RunFolder
 from zoo.plots.style import GREY, MARKERS, PALETTE, new_figure, save, styled
@@ -39,16 +39,18 @@ class Settings(training.RunSettings):
     """The paper's settings."""
 
     out: Path = setting(Path("runs/toy_2d"), "run folder to write or resume", identity=False)
-    points_per_class: int = setting(500, "of each class", source="PCME++, appendix A.2", smoke=50)
-    confusing: float = setting(0.3, "share that is confusing", source="PCME++, appendix A.2")
+    points_per_class: Size = setting(500, "of each class", source="PCME++, appendix A.2", smoke=50)
+    confusing: Share = setting(0.3, "share that is confusing", source="PCME++, appendix A.2")
     noise: float = setting(0.1, "deviation around a centroid", source="PCME++, appendix A.2")
-    log_sigma_range: float = setting(1.5, "most of the first log σ", source="PCME++, appendix A.2")
+    log_sigma_range: Positive = setting(
+        1.5, "most of the first log σ", source="PCME++, appendix A.2"
+    )
     learning_rate: float = setting(0.02, "rate of Adam", source="PCME++, appendix A.2")
-    epochs: int = setting(500, "of --steps-per-epoch", source="PCME++, appendix A.2", smoke=3)
-    steps_per_epoch: int = setting(1, "batches of an epoch; 12 are as many points as there are")
-    batch_size: int = setting(128, "points a side", source="PCME++, appendix A.2")
-    scale: float = setting(5.0, "initial a of b - a d", source="PCME++, section 3.1")
-    shift: float = setting(5.0, "initial b", source="PCME++, section 3.1")
+    epochs: Size = setting(500, "of --steps-per-epoch", source="PCME++, appendix A.2", smoke=3)
+    steps_per_epoch: Size = setting(1, "batches of an epoch; 12 are as many points as there are")
+    batch_size: Size = setting(128, "points a side", source="PCME++, appendix A.2")
+    scale: Positive = setting(5.0, "initial a of b - a d", source="PCME++, section 3.1")
+    shift: Signed = setting(5.0, "initial b", source="PCME++, section 3.1")
 
 
 @dataclass(frozen=True)

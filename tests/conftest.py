@@ -28,6 +28,7 @@ from quick import (  # noqa: F401  (fixtures that a test or a folder asks for)
     towers_once,
     undecoded,
     unoptimized_graphs,
+    without_towers,
 )
 
 TESTS = pathlib.Path(__file__).parent

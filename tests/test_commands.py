@@ -36,7 +36,7 @@ EXCEPTIONS = {
     ("docs/howto/cluster.md", "import halo_search\nfrom pyspark"): "Spark is not installed here",
     ("docs/howto/large.md", 'index = LanceIndex.build("s3:'): "test_lance_s3.py has it",
     ("docs/start/first_hour.md", "python recipes/softplus.py"): "tests/test_first_hour.py runs it",
-    ("docs/howto/large.md", "from halo_search.index.lance"): "tests/search/test_lance.py has it",
+    ("docs/howto/large.md", "from halo_search.index.lance"): "tests/index/test_lance.py has it",
     ("docs/reproduce.md", 'CUB="--data-dir'): "variables, with which its commands are read",
     ("docs/vectors.md", "model, _, preprocess = open_clip"): "open_clip and PyTorch are not ours",
 }

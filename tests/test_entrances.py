@@ -140,7 +140,7 @@ def offline(monkeypatch):
         raise ConnectionError("Failed to resolve 'api.kaggle.com'")
 
     monkeypatch.setattr(preset_utils.kagglehub, "model_download", unreachable)
-    # Commands look first; tests/test_cli_options.py.
+    # Commands look first; tests/cli/test_options.py.
     monkeypatch.setattr(hub_handles, "_why_unreachable", lambda address: None)
 
 
@@ -201,7 +201,10 @@ def test_a_handle_on_a_hub_is_its_folder(kind, models, tmp_path, monkeypatch):
     assert len(retriever.ask("two dogs", k=3).ids) == 3
     words = zoo.from_preset(models[kind]).encode_captions(["two dogs"])
     found = zoo.from_preset(handle).encode_captions(["two dogs"])
-    mean = lambda one: np.asarray(one.mean() if hasattr(one, "mean") else one)  # noqa: E731
+
+    def mean(embeddings):
+        return np.asarray(embeddings.mean() if hasattr(embeddings, "mean") else embeddings)
+
     np.testing.assert_allclose(mean(found), mean(words), atol=1e-6)
     assert ("spiece.model" in asked) == (kind != "preset")
 

@@ -55,16 +55,24 @@ def lines(settings_class) -> list[str]:
 
 
 def _line(field, hint):
-    kind = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
-    parts = [f"--{field.name.replace('_', '-')}: {kind} = {field.default!r}"]
+    parts = [f"--{field.name.replace('_', '-')}: {_type_in_words(hint)} = {field.default!r}"]
     parts += [
         f"{name} {field.metadata[name]!r}"
-        for name in ("toy", "smoke", "source", "identity", "const", "kind")
+        for name in ("toy", "smoke", "source", "identity", "const")
         if name in field.metadata
         and field.metadata[name] not in ("", None)
         and not (name == "identity" and field.metadata[name])
     ]
     return "; ".join([*parts, field.metadata.get("help", "")])
+
+
+def _type_in_words(hint):
+    """A type hint as it is written: `int | None`, also where Python calls it `Optional[int]`."""
+    if typing.get_origin(hint) is typing.Union:
+        return " | ".join(map(_type_in_words, typing.get_args(hint)))
+    if hint is type(None):
+        return "None"
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def _write(path, text):
 
 
 def tried(tree, tests, every=False):
-    """Of tests in a fork, until one fails or `every` one: the code, those that fail, seconds."""
+    """Runs tests in a fork until one fails, or `every` one: `(code, failed tests, seconds)`."""
     start, times = time.monotonic(), 100 if every else 1
     reading, writing = os.pipe()
     child = os.fork()

@@ -35,35 +35,6 @@ BOUNDS = {
 }
 
 
-_NAMES = {
-    "size": (
-        "dim", "_dim", "_size", "max_words", "epochs", "steps_per_epoch", "jobs", "views",
-        "variance_blocks", "_per_class", "_per_image", "most_images",
-        "num_samples", "num_classes", "num_embeddings", "num_iterations",
-        "num_layers", "num_regions", "num_slots", "num_steps",
-    ),
-    "share": (
-        "_share", "_fraction", "_dropping", "_deleting", "drop_rate", "dropout", "cutout", "mixup",
-        "confusing", "layer_decay", "beta_2",
-    ),
-    "positive": (
-        "scale", "temperature", "_temperature", "epsilon", "alpha", "mixing_beta", "_variance",
-        "clip_norm", "_sigma_range",
-    ),
-    "signed": ("shift", "_log_variance", "_bias"),
-}  # fmt: skip
-
-
-def kind_of(name: str, kind: type) -> str:
-    """The kind of a setting, a key of `BOUNDS`, by its name, such as `"batch_size"`, and whether it
-    is `int` or `float`."""
-    for known in ("signed", "size", "share", "positive"):  # `_log_variance` before `_variance`
-        for word in _NAMES[known]:
-            if name == word or (word.startswith("_") and name.endswith(word)):
-                return known
-    return "count" if kind is int else "rate"
-
-
 def check(flag: str, value: Any, kind: str) -> None:
     """Raises ValueError, naming the flag, unless a number, or each of several, is one of a kind;
     what is no number is fine."""

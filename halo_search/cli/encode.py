@@ -117,7 +117,7 @@ def tower_of(options, model):
 
 
 def identity_of(options, tower):
-    """What tells vectors of one model from others'."""
+    """Values that identify the model and the side that it embeds."""
     model, sha256 = str(options.model), tower.model_sha256
     return {"model": model, "model_sha256": sha256, "side": tower.side}
 

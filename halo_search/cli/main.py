@@ -143,7 +143,7 @@ def _command(argv):
 
 
 def _check_data(words):
-    """As `check_data_dir`, of a recipe's words, before the recipe imports Keras."""
+    """Checks `--data-dir` among a recipe's words, before the recipe imports Keras."""
     from halo_search.cli.checks import check_data_dir  # here: `halo --help` needs no Pillow
 
     for word, following in zip(words, [*words[1:], ""], strict=False):

@@ -86,7 +86,7 @@ def _check_flags(options):
     if options.offset and not options.all:
         raise InputError("--offset goes with --all")
     if options.row is not None and options.vector is None:
-        raise InputError(f"--row {options.row}: goes with --vector FILE")
+        raise InputError(f"--row {options.row}: needs --vector FILE")
     check_index(options.folder)
     for name in ("image", "vector"):
         path = getattr(options, name)

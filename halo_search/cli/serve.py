@@ -37,8 +37,8 @@ def add(commands):
 
 
 def serve(options: Any) -> None:
-    """Answers until it is told to end; an InputError if the folder cannot be read, or the address
-    is taken."""
+    """Answers requests until SIGTERM or Ctrl+C. An InputError if the folder cannot be read, or the
+    address is taken."""
     check_index(options.folder)
     require("fastapi", extra="serve")
     uvicorn = require("uvicorn", extra="serve")

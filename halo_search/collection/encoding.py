@@ -30,8 +30,8 @@ _SOME = 3  # names in a message
 def encode_items(
     tower: Any, items: Items, advance: Callable[[int], Any] = lambda count: None
 ) -> Encoded:
-    """Encodes some items of a source; `advance` is told how many more are done. An InputError if
-    the model does not read such items."""
+    """Encodes some items of a source and calls `advance` with the number of each part. An
+    InputError if the model does not read such items."""
     bad = {}
     if items.kind == PICTURES:
         arrays = tower.of_files(items.values, items.names, advance, bad)

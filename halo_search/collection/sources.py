@@ -74,7 +74,7 @@ def read_source(
     if of_vectors:
         return vectors(source, side, names)
     if names is not None:
-        raise InputError("--names is of the items of a file of vectors, and this model reads none")
+        raise InputError("--names needs a file of vectors as SOURCE; this model reads no vectors")
     if side == "captions":
         return captions(source, column or "caption")
     return pictures(source, column or "image")

@@ -220,8 +220,11 @@ class Near:
     def showing(self, bank: Bank, texts: Sequence[str]) -> np.ndarray:
         """About how many items show the rarest word of each text, `(Q,)`: the sum over all items of
         the share of captioned photos near one that hold the word as it is spelled."""
-        shown = lambda one: float(self._share(bank, frozenset([one])).sum())  # noqa: E731
-        return np.array([min(map(shown, stems(text)), default=0.0) for text in texts])
+
+        def items_showing(stem):
+            return float(self._share(bank, frozenset([stem])).sum())
+
+        return np.array([min(map(items_showing, stems(text)), default=0.0) for text in texts])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What `numpy.savez` takes; `Near(**arrays)` is the inverse."""

@@ -249,8 +249,12 @@ def _names(probed, rows, uncertainty):
     brought = float(np.median((rows >= 0).sum(axis=1)))
     if brought > 1:
         reach = min(reach, brought)
-    is_reached = lambda name: int(name.split("_")[1]) <= max(reach, 1)  # noqa: E731
-    return tuple(n for n in there if not n.startswith("agreement_") or is_reached(n))
+
+    def is_reached(name):
+        kind, _, rank = name.partition("_")
+        return kind != "agreement" or int(rank) <= max(reach, 1)
+
+    return tuple(name for name in there if is_reached(name))
 
 
 class _Asked(NamedTuple):

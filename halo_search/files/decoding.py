@@ -192,7 +192,7 @@ def _chunks(contents):
 
 
 def _gif_blocks(contents):
-    """Of the extensions before the first frame."""
+    """Yields the blocks of the extensions before the first frame."""
     if not contents.startswith(b"GIF8") or len(contents) < 13:
         return
     at = 13 + (3 << (contents[10] & 7) + 1) * (contents[10] >> 7)

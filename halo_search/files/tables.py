@@ -30,7 +30,7 @@ def read_header(path, separator=None):
 
 def read_table(path, columns, bad=None, separator=None):
     """Yields `(line, values)` of a table whose first line names its columns; tabs mean no quotes.
-    `bad(where, why)` is told of bad rows, which else raise InputError."""
+    `bad(where, why)` is called for each bad row; without it, a bad row raises InputError."""
     path, bad = Path(path), bad or refuse
     separator = separator_of(path, separator)
     lines = _lines(path, bad)

@@ -23,8 +23,9 @@ def refuse(where, why):
 
 
 def read_text(path, bad=None):
-    """Text of a UTF-8 file without a byte order mark; `bad(where, why)` is told of other lines,
-    which are then empty. Raises InputError if it cannot be read or, without `bad`, decoded."""
+    """Text of a UTF-8 file without a byte order mark. `bad(where, why)` is called for a line that
+    is not UTF-8, which is then empty. Raises InputError if the file cannot be read or, without
+    `bad`, decoded."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:

@@ -154,7 +154,7 @@ def _blocks(array):
 
 
 def _version(path):
-    """What tells whether a file is still the same. Raises InputError if there is no such file."""
+    """Numbers that change when a file does. Raises InputError if there is no such file."""
     try:
         facts = path.stat()
     except OSError as error:

@@ -115,7 +115,7 @@ def first(index, queries, k, ids, score_of, ascending, longest=None):
 
 @contextlib.contextmanager
 def _one_thread_if_small(products):
-    """Holds OpenMP to the calling thread for a search of few products."""
+    """Runs a search of few products on the calling thread alone."""
     before = faiss.omp_get_max_threads()  # OpenMP counts the threads of each calling thread apart
     if products <= _SMALL:
         faiss.omp_set_num_threads(1)

@@ -300,7 +300,7 @@ class Index(Searchable):
         return vectors if self.hubs is None else vectors[:, :-1]
 
     def _all_scores(self, queries, kind=np.float64):
-        """As of `Searchable`; where candidates are ranked, of the similarity itself."""
+        """As of `Searchable`; if candidates are ranked, the scores are the similarity's."""
         if self.has_moments:
             return super()._all_scores(queries, kind)
         more = self.description["side"], queries, self._embeddings

@@ -10,13 +10,14 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from halo_search.confidence import GalleryMoments
 from halo_search.embeddings.arrays import as_arrays, length, take
 from halo_search.embeddings.spaces import SPACES
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 from halo_search.index import exact, plan, scoring
-from halo_search.index.columns import assign_ids, held_ids, refuse_missing
+from halo_search.index.columns import assign_ids, held_ids
 from halo_search.index.exact import best
 from halo_search.index.index import Index
 from halo_search.index.lance_store import (
@@ -26,22 +27,13 @@ from halo_search.index.lance_store import (
     MANIFEST,
     LanceStore,
     claimed,
-    first_line,
     not_written,
     place,
 )
-from halo_search.index.searchable import CHUNK, Searchable, alone
+from halo_search.index.lance_vectors import TableVectors, among, portions
+from halo_search.index.searchable import Searchable, alone
 
-require("lancedb", extra="large")
-
-import pyarrow as pa  # noqa: E402
-from lancedb.index import BTree, IvfPq  # noqa: E402
-
-FEW = 50_000  # items up to which every one is compared
-_MULTIPLE = 8  # of the stored dimension: LanceDB codes any other as one piece, and finds little
-_SUB_VECTOR = 4  # numbers that one byte of a code stands for
-_LONGEST = 1.25  # squared length of a vector whose products are compared: 1, and a hub's r²/4
-_CHUNK, _QUERIES, _IDS = 16384, 256, 2000  # at once: items to vectors, asked, in a condition
+_CHUNK, _QUERIES = 16384, 256  # at once: items to vectors, asked
 _HISTORY = timedelta(days=7)  # of states that the manifest names no more, for who still reads them
 
 
@@ -63,7 +55,7 @@ class LanceIndex(Searchable):
         self.store, self.description = store, description
         self.similarity, self.hubs = similarity, hubs
         self._space = hubs or SPACES[description["space"]]
-        self._width = _stored_width(description, self._space)
+        self._vectors = TableVectors(self._space, description["width"])
         self._moments = self._all_ids = None  # of the table as it is, read when first needed
         self.lock = threading.RLock()
         self._size = store.table.count_rows()
@@ -92,8 +84,7 @@ class LanceIndex(Searchable):
             )
         space = plan.searched_space(description, similarity, first, hubs)
         description["width"] = space.gallery(take(first, slice(0, 1))).shape[1]
-        vector = pa.list_(pa.float32(), _stored_width(description, space))
-        fields = {"id": pa.int64(), "vector": vector}
+        fields = {"id": pa.int64(), "vector": TableVectors(space, description["width"]).type}
         fields |= {name: pa.array(values).type for name, values in (columns or {}).items()}
         try:
             written.claim(FOLDER, BANK_FILE)
@@ -142,8 +133,8 @@ class LanceIndex(Searchable):
         ids = held_ids(ids, self.ids)
         self.store.begin_change()
         with self.store.writing():
-            for start in range(0, len(ids), _IDS):
-                self.table.delete(_among(ids[start : start + _IDS]))
+            for some in portions(ids):
+                self.table.delete(among(some))
         self._moments = self._all_ids = None  # of other items now
         self._size = self.table.count_rows()
 
@@ -178,23 +169,8 @@ class LanceIndex(Searchable):
 
     def _candidates(self, vectors, queries, count, where):
         """Scores and ids of about the nearest items, `(queries, count)`; NaN and −1 for none."""
-        probes = max(20, len(self) // 60_000)
-        search = self.table.search(self._stored(vectors, of_items=False), "vector")
-        search = search.distance_type("l2").limit(count).select(["id", "vector", "_distance"])
-        search = search.minimum_nprobes(probes).maximum_nprobes(0 if where else probes)
-        search = search.refine_factor(5 if len(self) < 1_000_000 else 10)
-        try:
-            items = (search.where(where, prefilter=True) if where else search).to_arrow()
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"`where` {where!r}: {first_line(error)}") from error
-        query = np.zeros(len(items), np.int64)
-        if "query_index" in items.column_names:
-            items = items.sort_by("query_index")
-            query = items["query_index"].to_numpy()
-        place = np.arange(len(items)) - np.searchsorted(query, query)
-        rows, ids = np.full((2, len(vectors), count), -1)
-        rows[query, place], ids[query, place] = np.arange(len(items)), items["id"].to_numpy()
-        item_vectors = _matrix(items["vector"], self._width)[:, : vectors.shape[1]]
+        nearest = self._vectors.nearest(self.table, len(self), vectors, count, where)
+        item_vectors, rows, ids = nearest
         values = self._exact_values(vectors, item_vectors, rows)
         return self._space.scores(values, queries, self._score), ids
 
@@ -217,23 +193,15 @@ class LanceIndex(Searchable):
         return vectors[:, :width][places.reshape(np.shape(ids))]
 
     def _read(self, wanted):
-        """The stored vectors of some items, `(items, width)`, by their sorted ids."""
-        parts = [np.empty((0, self._width), np.float32)]
+        """The vectors of some items, `(items, dim)`, by their sorted ids."""
         with self.store.reading():
-            for start in range(0, len(wanted), _IDS):
-                some = wanted[start : start + _IDS]
-                items = self.table.search().where(_among(some)).select(["id", "vector"])
-                items = items.limit(len(some)).to_arrow()
-                refuse_missing(np.setdiff1d(some, items["id"].to_numpy()))
-                order = np.argsort(items["id"].to_numpy())
-                parts.append(_matrix(items["vector"], self._width)[order])
-        return np.concatenate(parts)
+            return self._vectors.by_ids(self.table, wanted)
 
     @alone
     def part(self, ids: Any) -> Index:
         """An `Index` of some of the items alone: their vectors are read into memory."""
         ids = np.sort(held_ids(ids, self.ids, "among"))
-        vectors = self._read(ids)[:, : self.description["width"]]
+        vectors = self._read(ids)
         made = exact.create(self._space.metric, vectors.shape[1])
         made.add_with_ids(np.ascontiguousarray(vectors), ids)
         return Index(dict(self.description), self.similarity, made, {}, self.hubs)
@@ -280,7 +248,7 @@ class LanceIndex(Searchable):
             if os.path.realpath(folder) != os.path.realpath(self.folder):
                 self.store = before.moved(folder)
             self.store.begin_change()
-            self._train()
+            self._vectors.train(self.table)
             self._commit()
             # All is saved now, so that a disk too full to merge small files is no failure. Not
             # before, since it deletes states that the manifest may still name.
@@ -295,17 +263,6 @@ class LanceIndex(Searchable):
             if isinstance(error, (OSError, RuntimeError)):
                 raise not_written(folder, error) from error
             raise
-
-    def _train(self):
-        """Trains LanceDB's index of vectors where there are many items and most of them are new."""
-        known = {index.columns[0]: index.name for index in self.table.list_indices()}
-        new = len(self)
-        if "vector" in known:
-            new = self.table.index_stats(known["vector"]).num_unindexed_rows
-        if len(self) > FEW and new > len(self) / 2:
-            config = IvfPq(distance_type="l2", num_sub_vectors=self._width // _SUB_VECTOR)
-            self.table.create_index("vector", config=config)
-            self.table.create_index("id", config=BTree())
 
     def _commit(self):
         """Writes what lies beside the table, and names the state of the table in the manifest."""
@@ -357,55 +314,18 @@ class LanceIndex(Searchable):
             if self._moments is not None or not len(self):
                 moments = GalleryMoments.of(vectors)
                 self._moments = moments if self._moments is None else self._moments + moments
-            numbers = pa.array(self._stored(vectors, of_items=True).ravel())
-            beside = {name: pa.array(values[rows]) for name, values in columns.items()}
-            beside["vector"] = pa.FixedSizeListArray.from_arrays(numbers, self._width)
-            yield pa.RecordBatch.from_pydict({"id": ids[rows], **beside}, self.table.schema)
+            batch = {"id": ids[rows], "vector": self._vectors.of_items(vectors)}
+            batch |= {name: pa.array(values[rows]) for name, values in columns.items()}
+            yield pa.RecordBatch.from_pydict(batch, self.table.schema)
         added.append(ids)
         last = int(ids.max(initial=-1))
         self.description["next_id"] = max(self.description["next_id"], last + 1)
 
-    def _stored(self, vectors, of_items):
-        """Vectors `(n, dim')` as LanceDB has them, `(n, width)`: padded; where products rank, one
-        more number of items makes distances rank as products do (Bachrach et al. 2014)."""
-        stored, width = np.zeros((len(vectors), self._width), np.float32), vectors.shape[1]
-        stored[:, :width] = vectors
-        if of_items and _ranks_by_product(self._space):
-            rest = _LONGEST - np.einsum("nd,nd->n", vectors, vectors)
-            stored[:, width] = np.sqrt(np.maximum(rest, 0.0))
-        return stored
-
     def _stored_vectors(self):
         """Yields the vectors of all items, a part at a time."""
-        rows = self.table.search().select(["vector"])
-        for batch in rows.to_batches(CHUNK):
-            yield _matrix(batch["vector"], self._width)[:, : self.description["width"]]
-
-
-def _ranks_by_product(space):
-    """Whether a space compares inner products; LanceDB's table is always searched by distance."""
-    return space.metric == "inner_product"
-
-
-def _stored_width(description, space):
-    """The numbers of a stored vector: those of the space, one more where products rank, and a
-    multiple of `_MULTIPLE`."""
-    width = description["width"] + _ranks_by_product(space)
-    return -(-width // _MULTIPLE) * _MULTIPLE
+        return self._vectors.every(self.table)
 
 
 def _parts(embeddings):
     """An iterator of embeddings, or one embedding, as an iterator."""
     return iter(embeddings) if hasattr(embeddings, "__next__") else iter([embeddings])
-
-
-def _among(ids):
-    """The SQL condition of some ids."""
-    return f"id IN ({', '.join(map(str, ids.tolist()))})"
-
-
-def _matrix(column, width):
-    """A column of vectors, `(rows, width)` float32."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    parts = [chunk.flatten().to_numpy() for chunk in chunks]
-    return np.concatenate([np.empty(0, np.float32), *parts]).reshape(-1, width)

@@ -24,7 +24,7 @@ class Quantity:
         return self.owner.from_space
 
     def identity(self):
-        """What tells it from others, as JSON values."""
+        """JSON values that identify the similarity."""
         return {"function": name_of(self)}
 
     def __getattr__(self, name):  # `embeddings`, `space`, `space_for` and `from_space`

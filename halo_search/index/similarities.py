@@ -33,8 +33,8 @@ class Portable:
 
     @classmethod
     def fitted(cls, similarity, scorer, identifier, is_distance):
-        """Of a similarity whose score is a straight line in the space's value or its square root;
-        None of any other."""
+        """The portable form of a similarity whose score is a straight line in the space's value or
+        in its square root; None for any other."""
         values = np.linspace(0.0, 4.0, 9)
         scores = np.asarray(scorer(values), np.float64)
         for is_root in (False, True):
@@ -48,7 +48,7 @@ class Portable:
 
     @classmethod
     def from_dict(cls, values):
-        """Of what `dataclasses.asdict` gave, also out of a JSON file."""
+        """The inverse of `dataclasses.asdict`, also after a way through JSON."""
         return cls(**{**values, "embeddings": tuple(values["embeddings"])})
 
     def space_for(self, kind):
@@ -65,7 +65,7 @@ class Portable:
         return self.slope * value + self.shift
 
     def identity(self):
-        """What tells it from others, as JSON values."""
+        """JSON values that identify the similarity."""
         return {"portable": dataclasses.asdict(self)}
 
     def is_close(self, other):

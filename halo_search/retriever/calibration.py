@@ -67,8 +67,8 @@ class Calibration:
         return confidence is not None and confidence.is_void(len(self.index))
 
     def _calibrated(self):
-        """A judge by probes that are asked now; one that says why there are no probabilities where
-        there are no probes, or these cannot be calibrated on."""
+        """A judge calibrated now, by asking the probes. Without probes, or where they cannot
+        calibrate, a judge that reports why there are no probabilities."""
         if self.probes is None and len(self.index):
             self.probes = self.model.general_probes()
         if self.probes is None:

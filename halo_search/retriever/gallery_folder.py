@@ -132,7 +132,7 @@ class History:
 
 
 def _contents(setup):
-    """What tells two states of a folder apart."""
+    """Values that change with the state of a folder."""
     return setup.get("index"), setup.get("files")
 
 

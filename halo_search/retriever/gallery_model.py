@@ -36,7 +36,7 @@ class GalleryModel:
 
     @classmethod
     def of(cls, model: Any) -> "GalleryModel":
-        """Of a model, as `halo_search.open_model` takes it, which is opened now."""
+        """Opens a model, given as to `halo_search.open_model`."""
         if isinstance(model, cls):
             return model
         opened = open_model(model)
@@ -114,7 +114,7 @@ class GalleryModel:
 
     @property
     def known_words(self) -> frozenset[str] | None:
-        """The words that the model's tokenizer tells apart; None where it spells every word."""
+        """The words that the model's tokenizer knows; None if it spells every word."""
         return self.light.known_words
 
     @property

@@ -38,7 +38,8 @@ class Gain(NamedTuple):
 
     @classmethod
     def of(cls, corrected, without, groups=None):
-        """Of `(Q,)` booleans each, and the group of each question; a group counts once."""
+        """The gain between two searches. `corrected` and `without`, bool `(Q,)`, say which
+        questions found their own item; a group of questions counts once."""
         groups = numbered(groups, len(without))
         count = np.bincount(groups)
         shares = [np.bincount(groups, is_first) / count for is_first in (corrected, without)]

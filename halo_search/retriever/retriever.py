@@ -386,7 +386,7 @@ class Retriever:
         return self._names.of(ids)
 
     def hubs(self) -> list[Hub]:
-        """Of the probes' questions, see `halo_search.index.hubs`; none without probes that fit."""
+        """The hubs of the probes' questions (`halo_search.index.hubs`); none without probes."""
         return gallery_hubs.probed_hubs(self.index, self.side, self.probes)
 
     def hub_note(self) -> str | None:

@@ -40,7 +40,7 @@ class Wording:
         return len(self._bank.holding(stem(word))) >= LEAST_SEEN
 
     def unheard(self, texts: Sequence[str]) -> list[list[str]]:
-        """Of each text, the words that no caption holds and that the model spells of pieces."""
+        """The words of each text that no caption has and that the model spells out of pieces."""
         captioned = packaged_bank().words
         return [
             [word for word in named_words(text) if word not in captioned and not self.is_word(word)]

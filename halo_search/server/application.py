@@ -127,7 +127,9 @@ class Together:
         StarletteHTTPException where too many of lists wait."""
         values, many = [], len(asked.questions or ())
         if many and self.listed and self.listed + many > MAX_WAITING:
-            raise StarletteHTTPException(503, "too many lists wait; try again in a few seconds")
+            raise StarletteHTTPException(
+                503, "too many lists are waiting; try again in a few seconds"
+            )
         self.listed += many
         try:
             for start in range(0, len(listed), 1 if asked.all else AT_ONCE):
@@ -190,7 +192,9 @@ class Pictures:
         """The answer to a picture in base64; an InputError if it cannot be read, a
         StarletteHTTPException if too many wait."""
         if self.waiting >= MAX_PICTURES:
-            raise StarletteHTTPException(503, "too many pictures wait; try again in a few seconds")
+            raise StarletteHTTPException(
+                503, "too many pictures are waiting; try again in a few seconds"
+            )
         self.waiting += 1
         try:
             loop = asyncio.get_running_loop()

@@ -34,7 +34,7 @@ class Decoders:
         self._lanes = [_Lane((seconds, per_pixel, *lane)) for lane in LANES]
 
     def decoded(self, contents: bytes) -> np.ndarray:
-        """As of `halo_search.files.decoding`, of at most `MAX_PIXELS`; waits for a free process."""
+        """As of `halo_search.files.decoding`, up to `MAX_PIXELS`; waits for a free process."""
         for lane in self._lanes:
             shape, pixels = lane.decoded(contents)
             if pixels:  # else it is for the next

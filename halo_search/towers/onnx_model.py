@@ -88,7 +88,7 @@ class OnnxModel:
 
     @functools.cached_property
     def known_words(self) -> frozenset[str] | None:
-        """The words that the model's tokenizer tells apart; None where it spells every word."""
+        """The words that the model's tokenizer knows; None if it spells every word."""
         return None if self.facts["spells"] else self.vocabulary
 
     @functools.cached_property

@@ -48,9 +48,9 @@ class Weights:
             return file[path].dtype == np.int8
 
     def read(self, places: Mapping[str, str]) -> dict[str, np.ndarray]:
-        """`{name: array}` of `{name: path}`, contiguous, floats as float32. Of a path with `LEVELS`
-        or `STEPS` behind it that factor: levels `(rows, columns)` and steps `(columns,)`, or
-        `(rows, 1)` of a table of vectors. Raises InputError if the file is damaged."""
+        """`{name: array}` of `{name: path}`, contiguous, floats as float32. A path with `LEVELS` or
+        `STEPS` behind it returns that factor: levels `(rows, columns)`, and steps `(columns,)` or,
+        for a table of vectors, `(rows, 1)`. Raises InputError if the file is damaged."""
         try:
             with self._opened() as file:
                 return {name: _array(file, path) for name, path in places.items()}

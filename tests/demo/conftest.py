@@ -62,18 +62,22 @@ def _untrained(birds, build):
 @pytest.fixture(scope="session")
 def points(birds):
     """A gallery of points: PCME's "μ only", which has match probabilities but no uncertainty."""
-    build = lambda tokenizer: models.pcme(  # noqa: E731
-        "tiny", tokenizer, dim=16, word_dim=8, image_size=64, covariance=None
-    )
+
+    def build(tokenizer):
+        return models.pcme("tiny", tokenizer, dim=16, word_dim=8, image_size=64, covariance=None)
+
     return _untrained(birds, build)
 
 
 @pytest.fixture(scope="session")
 def sets(birds):
     """A gallery of sets of three elements, by DivE's builder."""
-    build = lambda tokenizer: models.dive(  # noqa: E731
-        "tiny", tokenizer=tokenizer, dim=16, num_slots=3, word_dim=8, image_size=64
-    )
+
+    def build(tokenizer):
+        return models.dive(
+            "tiny", tokenizer=tokenizer, dim=16, num_slots=3, word_dim=8, image_size=64
+        )
+
     return _untrained(birds, build)
 
 

@@ -173,11 +173,11 @@ def test_what_is_no_index_is_one_line(index, photos, words, tmp_path, error_of, 
         """The last line of the error."""
         return error_of(halo_search.cli.main.main, ["demo", *map(str, words)]).splitlines()[-1]
 
-    assert "--captions is not of an index" in halo_demo(index, "--captions", words)
+    assert "--captions does not apply to an index" in halo_demo(index, "--captions", words)
     old = tmp_path / "old"
     old.mkdir()
     assert halo_demo(old).startswith(f"error: no such model: '{old}'")
-    said = f"error: {index / 'index'}: is a part of an index; name the whole, {index}"
+    said = f"error: {index / 'index'}: is one part of an index; pass its folder, {index}"
     assert halo_demo(index / "index") == said
     (old / "search.json").write_text('{"index": "index"}')
     assert halo_demo(old).startswith(f"error: {old}: holds search.json, which this program")

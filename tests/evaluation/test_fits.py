@@ -12,8 +12,10 @@ from halo_search.confidence.judge import Asked
 from halo_search.confidence.senses import spelled
 from halo_search.confidence.words import CaptionBank, stems, words_of
 from halo_search.files.json_files import pack, unpack
-from zoo.evaluation import fits as learning
-from zoo.evaluation.fits import Captioned, Labelled, learn_fits, with_fits
+from zoo.evaluation.captioned import Captioned, Labelled
+from zoo.evaluation.fits import CLOSE, learn_fits, with_fits
+from zoo.evaluation.gallery import scores_over
+from zoo.evaluation.relevance import relevance
 from zoo.similarities import Cosine
 
 DIM, PHOTOS, EACH = 24, 240, 3
@@ -81,7 +83,7 @@ def found(captioned, bank):
 
 
 def plant(patch):
-    patch.setattr(learning, "relevance", planted)
+    patch.setattr("zoo.evaluation.captioned.relevance", planted)
     patch.setattr("zoo.evaluation.relevance.relevance", planted)
 
 
@@ -98,13 +100,13 @@ def test_rho_is_what_was_planted(found, direction):
     np.testing.assert_allclose(found[direction].sentence, [9, -5], rtol=0.01)
     assert found[direction].source == f"{PHOTOS} photos of captioned photos"
     known = found[direction].strangers  # of photos alone
-    assert known is None if direction == "i2t" else len(known.fit) == known.items * learning.CLOSE
+    assert known is None if direction == "i2t" else len(known.fit) == known.items * CLOSE
 
 
 def told(fits, captioned, bank, asked):
     """What is said of each photo to short questions, and the order of the photos, `(Q, N)`."""
     means = captioned.encode(asked)
-    rows = learning.scores_over(captioned.images, means, Cosine(), "images")
+    rows = scores_over(captioned.images, means, Cosine(), "images")
     order = np.argsort(-rows, axis=1, kind="stable")
     shown = np.take_along_axis(rows, order, axis=1)
     near = captioned.near.near(captioned.images["mean"])
@@ -181,7 +183,7 @@ def test_the_oracle_of_captions_is_used(captioned, bank):
     assert few.sentence[0] > 0
     words = set(words_of(captioned.texts[0])) & set(NOUNS)
     alike = [i for i in range(PHOTOS) if words <= set(words_of(captioned.texts[EACH * i]))]
-    fit = learning.relevance(captioned.sentences, np.arange(1), captioned.owners, PHOTOS)[0]
+    fit = relevance(captioned.sentences, np.arange(1), captioned.owners, PHOTOS)[0]
     assert fit[0] == 1
     others = np.setdiff1d(np.arange(PHOTOS), alike)
     assert fit[np.setdiff1d(alike, [0])].mean() > 3 * fit[others].mean()
@@ -214,7 +216,7 @@ def test_galleries_of_one_size_teach_no_second_opinion_of_sentences(captioned, b
     few = learn_fits(part_of(captioned, 120, EACH), bank)["t2i"]
     assert (set(few.second), set(few.below)) == ({WORDS}, {SHORT})
     assert {trial.size for trial in few.trials} == {50}
-    rows = learning.scores_over(captioned.images, captioned.captions, Cosine(), "images")
+    rows = scores_over(captioned.images, captioned.captions, Cosine(), "images")
     scores, plain = QueryScores.of_matrix(rows), few.others(-np.sort(-rows, axis=1)[:, :20])
     said = few.opinion(plain, scores, scores.top, Asked(), np.zeros(len(rows), bool))
     np.testing.assert_array_equal(said, plain)
@@ -222,7 +224,7 @@ def test_galleries_of_one_size_teach_no_second_opinion_of_sentences(captioned, b
 
 def test_what_fits_may_be_given_for_single_captions(captioned, bank):
     part = part_of(captioned, PHOTOS, 1)
-    scores = learning.scores_over(part.images, part.captions, part.similarity, "images")
+    scores = scores_over(part.images, part.captions, part.similarity, "images")
     told = dataclasses.replace(part, relevance=expit(9 * scores - 5), encode=None)
     found = learn_fits(told, bank)["t2i"]
     np.testing.assert_allclose(found.sentence, [9, -5], rtol=0.01)

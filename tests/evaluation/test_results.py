@@ -27,10 +27,13 @@ def test_each_similarity_is_measured_by_its_own_ranking(monkeypatch):
     shown = synthetic_run.records(6, 2, labels=6)
     encoded = synthetic_run.encoded(shown)
     split = SimpleNamespace(records=shown, source=None, truth="known", true_matches=None)
-    asked = lambda pairs, *_: {"of": pairs.rows(0, 6)}  # noqa: E731
+
+    def all_scores(pairs, *_):
+        return {"of": pairs.rows(0, 6)}
+
     monkeypatch.setattr(retrieval, "encode", lambda *_: encoded)
     monkeypatch.setattr(retrieval, "evaluate", lambda *_: {})
-    monkeypatch.setattr(retrieval, "measure_pairs", asked)
+    monkeypatch.setattr(retrieval, "measure_pairs", all_scores)
     own, other = ClosedFormSampledDistance(), Wasserstein2()
     found, _ = retrieval.measure(SimpleNamespace(similarity=own), split, ("own", "wasserstein_2"))
     np.testing.assert_allclose(found["of"], own(encoded.images, encoded.captions), rtol=1e-4)

@@ -61,6 +61,14 @@ def towers_once():
         yield
 
 
+@pytest.fixture(scope="module")
+def without_towers():
+    """Builds write no ONNX, which takes seconds; tests/towers/test_stored_towers.py does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zoo.answering.keras_model.write_towers", lambda *_: (None, None))
+        yield
+
+
 @pytest.fixture
 def undecoded(monkeypatch):
     """For what looks at no picture: a pipeline that decodes is built for every split."""

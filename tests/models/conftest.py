@@ -1,4 +1,4 @@
-"""Tests of models and presets."""
+"""Tests of models."""
 
 import pytest
 

@@ -175,6 +175,17 @@ def test_sheets_mark_matches_by_more_than_colour():
     assert "uncertainty" not in words
 
 
+def test_a_dark_picture_is_named_as_the_datas():
+    """Toy Birds at dusk look as if the figure had lost them."""
+    light, dusk = np.full((8, 8, 3), 180.0), np.full((8, 8, 3), 85.0)
+    captions, correct = ["a bird"], [[True, False, True]]
+    assert "dark" in texts(text_to_image_sheet(captions, [[light, dusk, light]], correct))
+    assert "dark" not in texts(
+        text_to_image_sheet(captions, [[light, 0.7 * light, light]], correct)
+    )
+    assert "dark" in texts(image_to_text_sheet([light, dusk, light], [captions] * 3, [[True]] * 3))
+
+
 def test_no_global_state_is_left_and_files_are_written_whole(tmp_path):
     before = dict(matplotlib.rcParams)
     path = save(training_curves({"loss": [2.0, 1.0]}), tmp_path / "plots" / "loss.png")

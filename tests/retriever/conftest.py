@@ -1,4 +1,4 @@
-"""Tests of the retriever and its server."""
+"""Tests of the retriever."""
 
 import pytest
 

@@ -35,8 +35,8 @@ class KerasModel:
 
     @classmethod
     def of(cls, model: "DualEncoder | str | os.PathLike") -> "KerasModel":
-        """Of a `DualEncoder`, or of what `zoo.from_preset` takes. One whose weights have changed
-        since it was opened has no origin, since its probes are others."""
+        """The model of a `DualEncoder`, or of a name or folder that `zoo.from_preset` opens. If its
+        weights have changed since it was opened, it has no origin: its probes do not fit."""
         model = model if isinstance(model, DualEncoder) else from_preset(model)
         shown = shown_pictures(model, model.origin)
         is_as_opened = model.origin is not None and model.origin_weights == weights_mark(model)
@@ -52,7 +52,7 @@ class KerasModel:
 
     @property
     def kind(self) -> str:
-        """Of its embeddings, as `zoo.embeddings.kind` calls them."""
+        """The kind of its embeddings, as of `zoo.embeddings.kind`."""
         return kind(self.keras.image_encoder.output)
 
     @property
@@ -103,7 +103,7 @@ class KerasModel:
 
     @property
     def known_words(self) -> frozenset[str] | None:
-        """The words that the tokenizer tells apart; None where it spells every word."""
+        """The words that the tokenizer knows; None if it spells every word."""
         words = getattr(self.keras.tokenizer, "known_words", None)
         return None if words is None else frozenset(words)
 

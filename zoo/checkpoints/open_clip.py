@@ -129,7 +129,7 @@ def build_prolip(source: Source) -> DualEncoder:
 
 
 def _head(encoder, mean, variance):
-    """Of two matrices without biases."""
+    """Layout of the head: two matrices without biases."""
     head = encoder.get_layer("head")
     head.mean_map.bias.assign(0.0 * head.mean_map.bias)
     head.covariance.bias.assign(0.0 * head.covariance.bias)
@@ -234,6 +234,7 @@ def _heads(source, width, config, key):
 
 
 def _activation(source):
+    """CLIP's quick GELU where the configuration asks for it, else GELU."""
     return QUICK_GELU if source.config.get("quick_gelu") else GELU
 
 
@@ -247,6 +248,7 @@ def _check(source, config, received):
 
 
 def _where(source):
+    """The configuration file beside the arrays, as errors name it."""
     return source.arrays.path.parent / "config.json"
 
 

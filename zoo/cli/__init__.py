@@ -4,7 +4,7 @@
 @dataclass(frozen=True, kw_only=True)
 class Settings(zoo.training.RunSettings):
     learning_rate: float = setting(1e-4, "peak learning rate", source="PCME, appendix C.2")
-    epochs: int = setting(50, "epochs of fine-tuning", source="PCME, appendix C.2", toy=8, smoke=1)
+    epochs: Size = setting(50, "epochs of fine-tuning", source="PCME, appendix C.2", toy=8, smoke=1)
 
 def main(argv=None):
     settings = parse(Settings, argv, description=__doc__)
@@ -21,12 +21,17 @@ import typing
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
-from halo_search.cli import bounds, recipe_flags
+from halo_search.cli import recipe_flags
 from halo_search.cli.parser import OneLineParser, naming, program, run, verbosity
+from zoo.cli.kinds import Positive, Share, Signed, Size, kind_of
 
 __all__ = [
     "AS_DEFAULT",
     "OneLineParser",
+    "Positive",
+    "Share",
+    "Signed",
+    "Size",
     "differs",
     "inherit",
     "naming",
@@ -49,7 +54,6 @@ def setting(
     smoke: Any = ...,
     identity: bool = True,
     const: Any = None,
-    kind: str | None = None,
 ) -> Any:
     """A field of a settings dataclass, with what `--help` says of it.
 
@@ -64,9 +68,8 @@ def setting(
         identity: False where two runs that differ in it are still the same run, so that one may
             resume the other (`RunFolder.open`).
         const: the value of the bare flag, for a flag whose value may be left out.
-        kind: of a number, a key of `halo_search.cli.bounds.BOUNDS`, where its name does not say it.
     """
-    metadata = {"help": help, "source": source, "identity": identity, "const": const, "kind": kind}
+    metadata = {"help": help, "source": source, "identity": identity, "const": const}
     if toy is not ...:
         metadata["toy"] = toy
     if smoke is not ...:
@@ -108,8 +111,9 @@ def parse(
 
     `learning_rate: float` becomes `--learning-rate`, a `bool` a pair `--flag` / `--no-flag`, a
     `Literal` a choice, a `tuple[int, ...]` several values, and `T | None` also takes `none`.
-    Numbers are looked at by their kind: a size is at least 1, a share from 0 to 1, a rate at
-    least 0 (`halo_search.cli.bounds`). An unknown flag or a bad value is one line and exit code 2.
+    The type of a number says what it may be: `Size` is at least 1, `Share` from 0 to 1, `Positive`
+    above 0, `Signed` any finite number; a plain `int` or `float` is at least 0 (`zoo.cli.kinds`).
+    An unknown flag or a bad value is one line and exit code 2.
     """
     parser = recipe_flags.parser_of(description)
     fields = [field for field in dataclasses.fields(settings_class) if field.init]
@@ -126,7 +130,7 @@ def parse(
 
 def flags_of(settings_class: type) -> list[recipe_flags.Flag]:
     """The flags of a settings dataclass."""
-    hints = typing.get_type_hints(settings_class)
+    hints = typing.get_type_hints(settings_class, include_extras=True)
     return [
         _flag_of(field, hints[field.name])
         for field in dataclasses.fields(settings_class)
@@ -143,10 +147,10 @@ def _flag_of(field, hint):
     has_many = typing.get_origin(kind) is tuple
     if has_many:
         kind = typing.get_args(kind)[0]
+    kind, bounds = kind_of(kind)
     if typing.get_origin(kind) is Literal:
         choices = list(typing.get_args(kind))
         kind = type(choices[0])
-    is_number = kind in (int, float) and choices is None
     return recipe_flags.Flag(
         "--" + field.name.replace("_", "-"),
         kind.__name__,
@@ -155,9 +159,7 @@ def _flag_of(field, hint):
         may_be_none,
         bare=field.metadata.get("const"),
         is_required=field.default is field.default_factory is dataclasses.MISSING,
-        bounds=(field.metadata.get("kind") or bounds.kind_of(field.name, kind))
-        if is_number
-        else None,
+        bounds=bounds,
     )
 
 

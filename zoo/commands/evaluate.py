@@ -83,6 +83,7 @@ def _of_model(options):
 
 
 def _array(arrays, name, path):
+    """An array by its name; an InputError that lists the others if it is missing."""
     if name not in arrays:
         raise InputError(f"{path}: lacks the array {name!r}; it has {sorted(arrays)}")
     return arrays[name]

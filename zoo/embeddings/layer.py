@@ -17,4 +17,5 @@ class Layer(keras.layers.Layer):
 
 
 def _plain(value):
+    """A NumPy number as Python's, which Keras can write to a configuration."""
     return value.item() if isinstance(value, np.generic) else value

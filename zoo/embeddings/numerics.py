@@ -14,7 +14,7 @@ def gaussian_pair(images, captions):
 
 
 def gaussian_rows(first, second, names):
-    """As `gaussian_pair`, of Gaussians that belong together row by row. Raises ValueError as
+    """Like `gaussian_pair`, for Gaussians that are compared row by row. Raises ValueError as
     `gaussian_pair`, or if they are not as many; it calls them by their names."""
     (mean, log), (other, other_log) = gaussian_pair(first, second)
     if None not in (mean.shape[0], other.shape[0]) and mean.shape != other.shape:

@@ -35,8 +35,11 @@ def gaussian_caption_encoder(
     at_last_word: bool = False,
     **head: Any,
 ) -> keras.Model:
-    """As `gaussian_image_encoder`, figure 3 (b). Where `variance_gru`, or None and a recurrent
-    backbone, the log variance has a GRU of its own; else it is linear in the mean's sentence."""
+    """Like `gaussian_image_encoder`, for captions (figure 3 (b)).
+
+    With `variance_gru`, or None and a recurrent backbone, the log variance has a second GRU; else
+    it is linear in the mean's sentence.
+    """
     recurrent = "words" in backbone.output
     names = ("words", "sentence", "mask") if recurrent else ("features", "mask")
     inputs = {

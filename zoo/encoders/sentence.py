@@ -198,6 +198,7 @@ def _own_weights(network, embed, blocks):
 
 
 def _hub_blocks(network):
+    """The transformer blocks of a KerasHub network, lowest first."""
     return [layer for layer in network.layers if layer.name.startswith("transformer_layer_")]
 
 

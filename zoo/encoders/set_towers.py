@@ -125,7 +125,7 @@ def region_token_encoder(
 def word_token_encoder(
     backbone: keras.Model, dropout: float = 0.4, seed: int | None = None, dim: int | None = None
 ) -> keras.Model:
-    """As `region_token_encoder`, of a backbone's `"states"` or `"features"`, projected to `dim`
+    """Like `region_token_encoder`, for a backbone's `"states"` or `"features"`, projected to `dim`
     channels where they have others."""
     ids = keras.Input(backbone.input_shape[1:], dtype=backbone.input.dtype, name="captions")
     output = backbone(ids)
@@ -158,6 +158,7 @@ def _inputs_like(outputs, names):
 
 
 def _chosen(outputs, inputs):
+    """The outputs that a tower's inputs name; all of them where it has one input."""
     return {name: outputs[name] for name in inputs} if isinstance(inputs, dict) else outputs
 
 

@@ -43,6 +43,7 @@ class SubwordTokenizer(keras.layers.Layer):
         self._trace()
 
     def _trace(self):
+        """Makes the graph by which texts are tokenized outside of graphs too."""
         # Called eagerly KerasHub takes another implementation, with other ids here and there.
         self._in_graph = tf.function(
             self._rows, input_signature=[tf.TensorSpec((None,), tf.string)], autograph=False
@@ -149,6 +150,8 @@ class HubTokenizer(SubwordTokenizer):
             return super().call(inputs)
 
     def tokens(self, text):
+        """Ids of the word pieces of texts `(n,)`, ragged `(n, pieces)`, cleaned as the checkpoint's
+        own code cleans them."""
         if self.cleaning == CLIP:
             return self.clip_tokens(text)
         if self.cleaning == LOWER:

@@ -201,6 +201,7 @@ class WeightArrays:
             )
 
     def _stored_name(self, name):
+        """The name in the file; an InputError if the array is missing."""
         if self.prefix + name not in self._names:
             raise InputError(
                 f"{self.path}: expected an array {self.prefix + name!r}; it is missing"

@@ -36,14 +36,14 @@ def fill(
 
 
 def linear(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a Dense layer: `nn.Linear`, or a convolution of width one."""
+    """Layout of a Dense layer: `nn.Linear`, or a convolution of width one."""
     yield Entry(layer.kernel, (f"{name}.weight",), lambda w: w.reshape(w.shape[:2]).T)
     if layer.use_bias:
         yield Entry(layer.bias, (f"{name}.bias",))
 
 
 def norm(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a LayerNormalization, or of a BatchNormalization with its running statistics."""
+    """Layout of a LayerNormalization, or of a BatchNormalization with its running statistics."""
     yield Entry(layer.gamma, (f"{name}.weight",))
     yield Entry(layer.beta, (f"{name}.bias",))
     if hasattr(layer, "moving_mean"):
@@ -52,14 +52,14 @@ def norm(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
 
 
 def convolution(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a Conv2D: out, in / groups, h, w to h, w, in / groups, out."""
+    """Layout of a Conv2D: out, in / groups, h, w to h, w, in / groups, out."""
     yield Entry(layer.kernel, (f"{name}.weight",), lambda w: w.transpose(2, 3, 1, 0))
     if layer.use_bias:
         yield Entry(layer.bias, (f"{name}.bias",))
 
 
 def sentence_gru(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a `zoo.layers.SentenceGRU`: `nn.GRU` of one layer in one or both directions."""
+    """Layout of a `zoo.layers.SentenceGRU`: `nn.GRU` of one layer in one or both directions."""
     if not layer.bidirectional:
         yield from _gru(layer.gru.cell, name, "_l0")
         return
@@ -82,26 +82,26 @@ def _gru(cell, name, end):
 
 
 def local_attention(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a `zoo.layers.LocalAttention`: PIE-Net's attention."""
+    """Layout of a `zoo.layers.LocalAttention`: PIE-Net's attention."""
     yield from linear(layer.hidden, f"{name}.w_1")
     yield from linear(layer.score, f"{name}.w_2")
 
 
 def pie_net(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a `zoo.layers.PolysemousEmbedding`: PIE-Net."""
+    """Layout of a `zoo.layers.PolysemousEmbedding`: PIE-Net."""
     yield from local_attention(layer.attention, f"{name}.attention")
     yield from linear(layer.branch, f"{name}.fc")
     yield from norm(layer.normalize, f"{name}.layer_norm")
 
 
 def generalized_pooling(layer: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a `zoo.layers.GeneralizedPooling`: VSE∞'s GPO."""
+    """Layout of a `zoo.layers.GeneralizedPooling`: VSE∞'s GPO."""
     yield from sentence_gru(layer.reader, f"{name}.gru")
     yield from linear(layer.score, f"{name}.linear")
 
 
 def transformer_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a block of CLIP, by OpenAI's names."""
+    """Layout of a block of CLIP, by OpenAI's names."""
     yield from norm(block.layer_norm_1, f"{name}.ln_1")
     yield from joint_attention(block.attention, f"{name}.attn")
     yield from norm(block.layer_norm_2, f"{name}.ln_2")
@@ -110,7 +110,7 @@ def transformer_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
 
 
 def joint_attention(attention: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of `nn.MultiheadAttention`, whose query, key and value are stacked."""
+    """Layout of `nn.MultiheadAttention`, whose query, key and value are stacked."""
     parts = (attention.query_dense, attention.key_dense, attention.value_dense)
     for place, part in enumerate(parts):
         # (out, in) → (in, heads, per head)
@@ -128,7 +128,7 @@ def joint_attention(attention: keras.layers.Layer, name: str) -> Iterator[Entry]
 
 
 def bert(network: keras.Model, name: str) -> Iterator[Entry]:
-    """Of the layers of KerasHub's `BertBackbone`, by Hugging Face's names; its pooler is left."""
+    """Layout of KerasHub's `BertBackbone` without its pooler, by Hugging Face's names."""
     start = f"{name}.embeddings"
     words, positions = network.get_layer("token_embedding"), network.get_layer("position_embedding")
     yield Entry(words.embeddings, (f"{start}.word_embeddings.weight",))
@@ -156,14 +156,14 @@ def _bert_block(block, name):
 
 
 def _reshaped(layer, name):
-    """Of a projection from or to heads."""
+    """Layout of a projection from or to heads."""
     kernel, bias = layer.kernel, layer.bias
     yield Entry(kernel, (f"{name}.weight",), lambda w: w.T.reshape(kernel.shape))
     yield Entry(bias, (f"{name}.bias",), lambda b: b.reshape(bias.shape))
 
 
 def torchvision(network: keras.Model, prefix: str = "") -> Iterator[Entry]:
-    """Of a `zoo.encoders.resnext`, whose layers have torchvision's names with `_` for the dots."""
+    """Layout of a `zoo.encoders.resnext`: torchvision's names with `_` for the dots."""
     for layer in network.layers:
         name = prefix + layer.name.replace("_", ".")
         if isinstance(layer, keras.layers.Conv2D):
@@ -173,14 +173,14 @@ def torchvision(network: keras.Model, prefix: str = "") -> Iterator[Entry]:
 
 
 def self_attention(attention: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of an attention by Hugging Face's names."""
+    """Layout of an attention by Hugging Face's names."""
     for letter, part in zip("qkv", ("query", "key", "value"), strict=True):
         yield from _reshaped(getattr(attention, f"{part}_dense"), f"{name}.{letter}_proj")
     yield from _reshaped(attention.output_dense, f"{name}.out_proj")
 
 
 def hugging_face_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
-    """Of a block of CLIP, by Hugging Face's names."""
+    """Layout of a block of CLIP, by Hugging Face's names."""
     yield from norm(block.layer_norm_1, f"{name}.layer_norm1")
     yield from self_attention(block.attention, f"{name}.self_attn")
     yield from norm(block.layer_norm_2, f"{name}.layer_norm2")
@@ -189,7 +189,7 @@ def hugging_face_block(block: keras.layers.Layer, name: str) -> Iterator[Entry]:
 
 
 def open_clip_image(backbone: keras.Model, uncertainty_token: bool) -> Iterator[Entry]:
-    """Of `zoo.encoders.open_clip_image`, by OpenCLIP's names after `visual.`."""
+    """Layout of `zoo.encoders.open_clip_image`, by OpenCLIP's names after `visual.`."""
     of = backbone.get_layer
     yield from convolution(of("vision_patches"), "visual.conv1")
     names = ("visual.class_embedding", "visual.unc_embedding")[: 1 + uncertainty_token]
@@ -203,7 +203,7 @@ def open_clip_image(backbone: keras.Model, uncertainty_token: bool) -> Iterator[
 def open_clip_text(
     backbone: keras.Model, uncertainty_token: bool, prefix: str = ""
 ) -> Iterator[Entry]:
-    """Of `zoo.encoders.open_clip_text`, by OpenCLIP's names after `prefix`."""
+    """Layout of `zoo.encoders.open_clip_text`, by OpenCLIP's names after `prefix`."""
     of = backbone.get_layer
     yield Entry(of("text_words").embeddings, (f"{prefix}token_embedding.weight",))
     if uncertainty_token:

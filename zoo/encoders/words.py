@@ -96,8 +96,8 @@ def bert(
     Args:
         preset: a local folder with a KerasHub preset of a `BertBackbone`, or with a Hugging Face
             checkpoint (`config.json`, `model.safetensors`); None for random weights.
-        vocabulary_size: number of token ids, of which 0 is padding. Of random weights only, as
-            are `dropout` of all blocks and `size`.
+        vocabulary_size: number of token ids, of which 0 is padding. It holds for random weights
+            alone, as do `dropout` and `size`.
         max_length: length of a caption in ids.
         exact_gelu: whether blocks have GELU itself, as Hugging Face's weights were trained with,
             not KerasHub's approximation of it by tanh.

@@ -98,7 +98,7 @@ class Answers:
 
     @property
     def signals(self) -> dict[str, np.ndarray]:
-        """What tells without a calibration how sure an answer is, by name: `(Q,)` arrays."""
+        """Measures of how sure an answer is that need no calibration, by name: `(Q,)` arrays."""
         best = self.scores.top[:, 0]
         uncertainty = {} if self.uncertainty is None else {"uncertainty": -self.uncertainty}
         return {**uncertainty, "best_score": best, "best_minus_mean": best - self.scores.mean}

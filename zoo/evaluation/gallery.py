@@ -62,5 +62,6 @@ class OwnLeftOut(CorrectedSpace):
         }
 
     def gallery(self, arrays, left_out=None):
+        """Like `CorrectedSpace.gallery`, without an item's own questions in its correction."""
         own_items = [self._of_items[row.tobytes()] for row in self.base.gallery(arrays)]
         return super().gallery(arrays, np.stack(own_items))

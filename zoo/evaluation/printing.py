@@ -75,6 +75,7 @@ def _columns(blocks):
 
 
 def _k(column):
+    """The K of a column such as `i2t_recall@5`."""
     return int(_RECALL.fullmatch(column)[1])
 
 
@@ -135,7 +136,7 @@ def show_results(results: dict[str, Any]) -> None:
 
 
 def _signed(rho):
-    """Of values that are all equal there is no ρ; JSON keeps it as null."""
+    """ρ with its sign; "undefined" where all values are equal, which JSON keeps as null."""
     return "undefined" if rho is None or np.isnan(rho) else f"{rho:+.2f}"
 
 

@@ -19,9 +19,11 @@ from halo_search.errors import InputError
 from halo_search.photos import packaged_captions, packaged_photos
 from zoo.data.records.sources import Split
 from zoo.evaluation import known
-from zoo.evaluation.fits import KNOWN, LEAST, Captioned, learn_fits, with_fits
+from zoo.evaluation.captioned import Captioned
+from zoo.evaluation.fits import LEAST, learn_fits, with_fits
 from zoo.evaluation.relevance import sentence_vectors
 from zoo.evaluation.retrieval import EncodedSplit, encode
+from zoo.evaluation.short_fits import KNOWN
 from zoo.models import DualEncoder, Tower
 
 WHOLE = 0.6  # of the captions, those of images of which all are kept
@@ -123,8 +125,8 @@ def probes_of_captioned(
     probes = zoo.evaluation.probes_of_captioned(model, photos, captions, owners)
     ```
 
-    They have `fits` where there are 60 photos with several captions in English. Of more than 1,000
-    photos or 2,000 captions they are those of a part of the photos.
+    They have `fits` where there are 60 photos with several captions in English. More
+    than 1,000 photos or 2,000 captions are thinned to a part of the photos.
 
     Args:
         model: a `DualEncoder` that reads pictures and texts, else an InputError.

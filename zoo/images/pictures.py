@@ -23,6 +23,7 @@ def decode(contents: Tensor) -> tf.Tensor:
 
 
 def _decoded(contents):
+    """A picture file's bytes as `(height, width, 3)` uint8."""
     # Eagerly it is an array of one object.
     return decoded(contents if isinstance(contents, bytes) else contents.item())
 

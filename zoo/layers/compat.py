@@ -1,6 +1,6 @@
 """Private parts of Keras, TensorFlow, KerasHub and tf2onnx that have no public equivalent.
 
-Nothing else here calls them. `tests/test_compat.py` notices when a new version changes one.
+Nothing else here calls them. `tests/layers/test_compat.py` notices when a new version changes one.
 """
 
 import contextlib

@@ -67,7 +67,7 @@ def masked_mean(features: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def masked_max(features: Tensor, mask: Tensor) -> Tensor:
-    """As `masked_mean`, the largest value of every channel."""
+    """Like `masked_mean`, but the largest value of every channel."""
     mask = ops.expand_dims(ops.cast(mask, "bool"), -1)
     # Below every feature and inside of half precision.
     largest = ops.max(ops.where(mask, features, ops.full_like(features, -6e4)), axis=1)

@@ -189,6 +189,7 @@ def _compiled(function):
 
 @functools.cache
 def _xla(function):
+    """A function compiled by XLA, once per function."""
     import tensorflow as tf
 
     return tf.function(function, jit_compile=True, autograph=False)

@@ -33,7 +33,7 @@ class Captioning(Auxiliary):
         weight, name: of `Auxiliary`; VSRN's weight is 1.
     Call arguments: images, an embedding with `"regions"` `(N, num_regions, region_dim)`, of which
         all-zero ones are padding (else a ValueError); captions, not read; ids `(M, length)`;
-        matches `(N, M)`. A caption of several images is told of the one that matches most, the
+        matches `(N, M)`. The image of a caption of several images is the one that matches most, the
         first of equals; a caption of none is left out.
     Output: a float32 scalar, in nats: the mean over captions of the sum over their words.
     Reference: VSRN (Li et al., ICCV 2019), section 3.4; attention after the state: Luong et al.,

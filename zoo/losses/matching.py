@@ -92,7 +92,7 @@ class InfoNCE(MatrixLoss):
     zoo.losses.InfoNCE()(np.eye(2), logits)
     ```
 
-    Half the sum of both directions. Of one direction: the mean over its queries of
+    Half the sum of both directions. The loss of a direction is the mean over its queries of
     −Σ_c m_c log softmax(logits)_c / Σ_c m_c, the mean over the query's positives, weighted by
     their labels. Positives stay in each other's denominators. A query without a positive
     contributes nothing. The temperature is the scale of `zoo.similarities.Cosine`.

@@ -151,7 +151,7 @@ class Diversity(Auxiliary):
 
 @keras.saving.register_keras_serializable(package="halo")
 class OrthogonalDiversity(Auxiliary):
-    """As `Diversity`, of `orthogonal_diversity`; slots are the local parts of PIE-Net's embeddings.
+    """Like `Diversity`, by `orthogonal_diversity`; slots are PIE-Net's local parts.
 
     ```python
     sets = {"elements": np.ones((4, 2, 8), "float32"), "slots": np.ones((4, 2, 8), "float32")}

@@ -225,6 +225,7 @@ def _working_dtype(dtype):
 
 
 def _arrays(embedding, name):
+    """An embedding as a dict of NumPy arrays, without what it lacks."""
     return {
         key: np.asarray(value)
         for key, value in as_embedding(embedding, name).items()

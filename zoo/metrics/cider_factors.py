@@ -312,6 +312,7 @@ def _flatten(groups, name):
 
 
 def _texts(captions, what):
+    """A list of captions; a ValueError if it is empty or holds anything but strings."""
     if isinstance(captions, str) or not all(isinstance(caption, str) for caption in captions):
         raise ValueError(f"{what} must be a list of strings; received {captions!r:.80}")
     if not len(captions):

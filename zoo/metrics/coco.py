@@ -208,6 +208,7 @@ def _mean_of_folds(similarity, benchmark):
 
 
 def _check_lengths(shape, image_ids, caption_ids):
+    """Raises ValueError unless there is an id per row and per column of the similarity."""
     for name, ids, expected in (
         ("image_ids", image_ids, shape[0]),
         ("caption_ids", caption_ids, shape[1]),

@@ -86,6 +86,7 @@ class HammingRelevance:
         self._set(inverse[queries], inverse[gallery], distance <= threshold)
 
     def _set(self, queries, gallery, near):
+        """Sets `near`, bool `(codes, codes)`, and the code of each query `(Q,)` and item `(N,)`."""
         self._queries, self._gallery, self._near = queries, gallery, near
         self.shape = (len(queries), len(gallery))
         self.unreachable = np.zeros(self.shape[0], int)
@@ -115,6 +116,7 @@ def as_relevance(relevance, shape=None):
 
 
 def _labels(labels, name):
+    """Labels as an array `(n,)`; a ValueError of another shape."""
     labels = np.asarray(labels)
     if labels.ndim != 1:
         raise ValueError(f"`{name}` must be one label an item; received shape {labels.shape}")

@@ -162,6 +162,7 @@ class DualEncoder(keras.Model):
         return global_batch.share(total)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Compiled metrics compare all pairs of the global batch, `(images, captions)`."""
         if compiled_metrics(self) is None:
             return self.get_metrics_result()
         if _COMPARED not in y_pred:
@@ -179,6 +180,7 @@ class DualEncoder(keras.Model):
         return global_batch.one_value_a_replica(super().test_step(data))
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds the optimizer and the metrics without a batch."""
         # Keras would build from a batch, which it cannot reduce over workers. Only the optimizer
         # and the metrics are left to build, and their variables must be there before the replicas
         # run.
@@ -333,6 +335,7 @@ class DualEncoder(keras.Model):
 
     @property
     def _has_one_encoder(self):
+        """Whether images and captions share one encoder."""
         return self.caption_encoder is self.image_encoder
 
     @classmethod

@@ -29,9 +29,9 @@ def gaussian(
 
     The point becomes the mean. Each encoder's learnable embedding layers are duplicated, with
     fresh weights of their own and without the last L2 normalisation, and make log σ². The image
-    backbone is the features' and is shared, as is a caption backbone that is frozen. Of a
-    recurrent caption backbone the GRU is duplicated, and the word vectors are shared; of VSRN the
-    GRU over regions, and the related regions are shared.
+    backbone is the features' and is shared, as is a caption backbone that is frozen. A
+    recurrent caption backbone has a second GRU over shared word vectors; VSRN has a second GRU over
+    the regions, over shared related regions.
 
     ```python
     model = zoo.models.gaussian(zoo.models.vse_infinity("resnet50", tokenizer), "spherical_mean")

@@ -83,7 +83,7 @@ def read_hugging_face(folder: pathlib.Path) -> tuple[keras.Model, keras.layers.L
 
 
 def _clip_entries(backbone) -> Iterator[Entry]:
-    """Of `CLIPModel`."""
+    """Layout of `CLIPModel`."""
     vision, text = backbone.vision_encoder, backbone.text_encoder
     yield from layouts.convolution(vision.embedding.patch_embedding, f"{_IMAGES}.patch_embedding")
     yield Entry(vision.embedding.class_embedding, (f"{_IMAGES}.class_embedding",))
@@ -102,7 +102,7 @@ def _clip_entries(backbone) -> Iterator[Entry]:
 
 
 def _siglip_entries(backbone) -> Iterator[Entry]:
-    """Of `SiglipModel`."""
+    """Layout of `SiglipModel`."""
     vision, text = backbone.vision_encoder, backbone.text_encoder
     pooled, name = vision.head, "vision_model.head"
     yield from layouts.convolution(vision.embedding.patch_embedding, f"{_IMAGES}.patch_embedding")
@@ -206,5 +206,6 @@ def read_preprocessor(
 
 
 def _merges(path):
+    """The merges of byte pairs in a file, most frequent first."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [line for line in lines if line.strip() and not line.startswith("#version")]

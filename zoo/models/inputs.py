@@ -121,7 +121,7 @@ def image_array(images, shape=None):
 
 
 def caption_array(captions, shape=None, has_tokenizer=True):
-    """As `image_array`, of token ids or vectors."""
+    """Like `image_array`, for token ids or vectors."""
     expected = "strings, token ids (M, length) or vectors (M, dim)"
     array = _array(captions, "captions", expected, has_tokenizer)
     if hasattr(array, "shape"):

@@ -190,6 +190,7 @@ def model_card(card: dict[str, Any]) -> str:
 
 
 def _in_words(entry):
+    """An entry of a card as text: a dict becomes `name value, name value`."""
     if not isinstance(entry, dict):
         return entry
     return ", ".join(f"{name} {value}" for name, value in entry.items())

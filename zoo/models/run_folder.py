@@ -1,4 +1,4 @@
-"""The folder of one run, and how a second call of the same command finds its way in it."""
+"""The folder of one run. The same command given again finds there what to resume."""
 
 import contextlib
 import dataclasses

@@ -101,6 +101,7 @@ class Tower(towers.Tower):
 
     @property
     def _encoder(self):
+        """The model's encoder of this side."""
         is_image = self.side == "images"
         return self.model.image_encoder if is_image else self.model.caption_encoder
 
@@ -111,6 +112,7 @@ class Tower(towers.Tower):
         return joined(parts)
 
     def __reduce__(self):
+        """Pickles the name of a model that can be opened again, else the model."""
         model, side, batch_size, *resizing = self._given
         if model.origin is None:
             return type(self), self._given

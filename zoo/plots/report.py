@@ -141,6 +141,7 @@ def _retrieval(ranks, chance, estimate):
 
 
 def _confidence(confidences):
+    """Yields the rows of the table of confidence: a question, and an answer per direction."""
     yield ("question", *ASKED.values())
     yield (
         "How often is the first answer right?",
@@ -214,5 +215,6 @@ def _next(name, ranks, confidences, probes, estimate, results) -> Iterator[str]:
 
 
 def _table(rows: Any) -> str:
+    """Rows of texts as a Markdown table; the first row is the head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, "|" + "---|" * (head.count(" | ") + 1), *body])

@@ -19,6 +19,7 @@ _CELL = 1.35  # inches
 _TEXT = 2.6
 _MAP, _BELOW = 1.7, 0.62  # of a sheet of attention
 _WIDTH = 30  # letters of a caption in a line there
+_DARK = 0.6  # of the median brightness of a sheet's pictures; Toy Birds at dusk are below it
 
 
 @styled
@@ -62,7 +63,7 @@ def text_to_image_sheet(
             axis.set_xlabel(below, color=RIGHT if right else WRONG, fontsize=8)
             if row == 0:
                 axis.set_title(f"{column + 1}", loc="center", fontsize=9)
-    _explain(figure, scores, image_uncertainty)
+    _explain(figure, scores, image_uncertainty, [picture for row in images for picture in row])
     return figure
 
 
@@ -110,7 +111,7 @@ def image_to_text_sheet(
             notes = _notes(row, column, scores, caption_uncertainty)
             for x, note in zip((1.0, 0.9), reversed(notes), strict=False):
                 axis.text(x, s=note, ha="right", color=_PALE, **style)
-    _explain(figure, scores, caption_uncertainty)
+    _explain(figure, scores, caption_uncertainty, images)
     return figure
 
 
@@ -151,10 +152,12 @@ def best(pairs, queries, top=TOP):
 
 
 def _taken(values, positions):
+    """Values at positions, or None where there are none."""
     return None if values is None else values[positions]
 
 
 def _notes(row, column, s=None, u=None):
+    """The lines below a picture: its similarity and its uncertainty, as far as given."""
     notes = [] if s is None else [f"s = {with_minus(f'{float(s[row][column]):.2f}')}"]
     return notes if u is None else [*notes, f"u = {_number(u[row][column])}"]
 
@@ -163,14 +166,20 @@ def _number(value):
     return with_minus(f"{float(value):.3g}")
 
 
-def _explain(figure, scores, uncertainty):
+def _explain(figure, scores, uncertainty, pictures):
+    """Writes the legend of marks and letters below a figure, and that dark pictures are no fault of
+    the figure."""
     words = ["✓ match", "✗ no match"]
     words += [] if scores is None else ["s: similarity"]
     words += [] if uncertainty is None else ["u: uncertainty"]
+    brightness = [np.mean(picture) for picture in pictures]
+    if min(brightness) < _DARK * np.median(brightness):
+        words.append("dark pictures: as dark in the data")
     figure.supxlabel("     ".join(words), x=0.005, ha="left", fontsize=8, color=_PALE)
 
 
 def _write(axis, text, uncertainty):
+    """Writes a wrapped text and its uncertainty into an axis without frame."""
     axis.set_axis_off()
     place = {"transform": axis.transAxes, "va": "top"}
     lines = textwrap.wrap(str(text), 32, max_lines=5, placeholder=" …")

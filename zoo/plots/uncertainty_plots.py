@@ -167,6 +167,7 @@ def risk_coverage_plot(
 
 
 def _given(i2t, t2i):
+    """Both directions as a dict without those that are None; a ValueError if both are."""
     given = {name: of for name, of in (("i2t", i2t), ("t2i", t2i)) if of is not None}
     if not given:
         raise ValueError("`i2t` or `t2i` must be given; received neither")

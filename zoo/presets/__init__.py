@@ -56,7 +56,7 @@ def from_preset(
         return backbone_model(name_or_path, preprocessor)
     if preprocessor is not None:
         raise InputError(
-            "`preprocessor`: is of a backbone that is given as a model; "
-            f"{str(name_or_path)!r} brings its own"
+            "`preprocessor` needs a backbone that is given as a model; "
+            f"{str(name_or_path)!r} has its preprocessor"
         )
     return open_named(name_or_path, compile)

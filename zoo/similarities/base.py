@@ -67,6 +67,8 @@ class Similarity(Layer):
     needs_model = False
 
     def __init_subclass__(cls, **kwargs):
+        """Registers a similarity by its identifier. Raises TypeError if a class with a `call` of
+        its own inherits what follows from its parent's."""
         super().__init_subclass__(**kwargs)
         attributes = vars(cls)
         inherited = [name for name in _OF_A_CALL if getattr(cls, name) is not None]

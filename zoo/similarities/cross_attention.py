@@ -116,6 +116,7 @@ class CrossAttention(Similarity):
         return ops.concatenate(parts, axis=1)
 
     def _checked(self, embedding, name):
+        """`(values (n, length, dim), mask, pooled)` of tokens; a ValueError of other widths."""
         values, mask, pooled = tokens(embedding, name)
         if values.shape[-1] != self.dim:
             raise ValueError(

@@ -116,12 +116,15 @@ class _Blocks:
         self.index = ops.arange((self.size + side - 1) // side)
 
     def _positions(self, block):
+        """The positions of a block, `(side,)`; those of the last may lie past the end."""
         return block * self.side + ops.arange(self.side)
 
     def valid(self, block):
+        """bool `(side,)`: which positions of a block lie before the end."""
         return self._positions(block) < self.size
 
     def part(self, x, block, axis):
+        """The rows of a block along an axis; past the end the last row is repeated."""
         return ops.take(x, ops.minimum(self._positions(block), self.size - 1), axis=axis)
 
     def take(self, block):

@@ -69,6 +69,7 @@ class AdamP(keras.optimizers.Optimizer):
         )
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
+        """Updates one variable by Adam's step without the part that `_radial_part` takes out."""
         dtype, index = variable.dtype, self._get_variable_index(variable)
         learning_rate = ops.cast(learning_rate, dtype)
         gradient = ops.cast(gradient, dtype)

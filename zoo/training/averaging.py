@@ -58,6 +58,7 @@ class StochasticWeightAveraging(keras.callbacks.Callback):
             average += (w - average) / self.count
 
     def on_train_end(self, logs: dict[str, float] | None = None) -> None:
+        """Sets the weights to their averages, and estimates batch normalization anew."""
         if not self.count:
             return
         for variable, average in zip(self.model.trainable_variables, self.averages, strict=True):

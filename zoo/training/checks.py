@@ -73,6 +73,7 @@ class FiniteCheck(keras.callbacks.Callback):
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: dict[str, float] | None = None) -> None:
+        """Raises InputError if the loss is NaN or infinite, with the last good checkpoint."""
         loss = (logs or {}).get("loss", 0.0)
         if np.isfinite(loss):
             return

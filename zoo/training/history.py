@@ -76,6 +76,7 @@ def _read_rows(path):
 
 
 def _write_rows(path, rows):
+    """Writes the epochs, dicts with different keys, as a CSV file."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=_columns(rows), restval="", lineterminator="\n")
     writer.writeheader()

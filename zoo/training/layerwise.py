@@ -45,11 +45,13 @@ class LayerwiseRates:
         super().build(variables)
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Tensor) -> None:
+        """Updates one variable by its share of the rate, after the one before it."""
         index = self._get_variable_index(variable)
         with _after(self._trainable_variables[index - 1] if index else None):
             self._update(gradient, variable, learning_rate * self._rate_of[index])
 
     def _update(self, gradient, variable, learning_rate):
+        """The decay, where it is Keras', and the optimizer's own update."""
         if self._has_keras_weight_decay and self._use_weight_decay(variable):
             factor = keras.ops.cast(learning_rate * self.weight_decay, variable.dtype)
             self.assign_sub(variable, variable * factor)

@@ -224,8 +224,8 @@ class Run:
         )
 
     def trained(self) -> tuple[keras.Model, dict[str, Any] | None]:
-        """The trained model on one device, and what its best epoch was or None. Of several workers
-        only the chief may go on with it."""
+        """The trained model on one device, and what its best epoch was or None. Only the chief of
+        several workers may use it."""
         model = on_one_device(self.model) if self.execution.is_spread else self.model
         if not self.keeps_best:
             return model, None

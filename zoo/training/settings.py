@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from halo_search.files.decoding import RESIZING
 from zoo import cli, losses, similarities
-from zoo.cli import setting
+from zoo.cli import Positive, Share, Size, setting
 from zoo.data.pipeline.streams import Stream
 from zoo.data.records.sources import Split
 from zoo.encoders.convolutional import FROM_SCRATCH
@@ -91,12 +91,12 @@ class RetrievalSettings(RunSettings):
     smooth_ap_weight: float = setting(
         0.0, "weight of Smooth-AP in the loss, DAA's baseline; 0: none"
     )
-    daa_temperature: float = setting(
+    daa_temperature: Positive = setting(
         0.01,
         "temperature of both losses' ranks, in units of the similarity they rank",
         source="DAA, released code",
     )
-    semantic_temperature: float | None = setting(
+    semantic_temperature: Positive | None = setting(
         None,
         "temperature of the ranks by semantics; default: the same",
         source="DAA, released code",
@@ -121,16 +121,18 @@ class RetrievalSettings(RunSettings):
         "has annotations/instances_val2014.json",
         identity=False,
     )
-    image_size: int = setting(224, "side in pixels", toy=64)
+    image_size: Size = setting(224, "side in pixels", toy=64)
     resize: Literal[RESIZES] = setting(
         "crop", "how a photo becomes a square: crop its middle, or stretch all of it"
     )
-    crop_fraction: float = setting(
+    crop_fraction: Share = setting(
         1.0, "side of the cropped middle, as a share of the shorter side"
     )
-    max_words: int = setting(40, "words per caption; the rest is cut off", toy=24)
-    batch_size: int = setting(128, "pairs per batch, or images with all their captions")
-    steps_per_epoch: int | None = setting(None, "steps per epoch; default: all pairs once", smoke=2)
+    max_words: Size = setting(40, "words per caption; the rest is cut off", toy=24)
+    batch_size: Size = setting(128, "pairs per batch, or images with all their captions")
+    steps_per_epoch: Size | None = setting(
+        None, "steps per epoch; default: all pairs once", smoke=2
+    )
     test_similarities: tuple[str, ...] = setting(
         (OWN,), f"rankings: {OWN}, {', '.join(similarities.NAMES)}"
     )

@@ -36,6 +36,7 @@ class Validation(keras.callbacks.Callback):
 
     @functools.cached_property
     def _semantics(self):
+        """The semantic scores of all captions and images, `(images, captions)`."""
         return self.split.records.semantics.matrix()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
@@ -114,7 +115,7 @@ def restore_best(path: str | os.PathLike, model: keras.Model) -> dict[str, Any] 
     with refusing(path):
         shapes = [stored[str(i)].shape for i in range(len(stored) - 1)]
         if shapes != [tuple(v.shape) for v in model.variables]:
-            raise InputError(f"{path}: the best epoch is of another model; choose another --out")
+            raise InputError(f"{path}: holds the best epoch of another model; choose another --out")
         for i, variable in enumerate(model.variables):
             variable.assign(keras.ops.cast(stored[str(i)], variable.dtype))
     return best

@@ -225,21 +225,28 @@ def _reader(source: Path, root: Path, columns: tuple[str, str], separator: Any):
             source, wanted, problems
         )
     if ".json" in source.suffixes:
-        content = read_json(source)
-        if is_karpathy(content):
-            records = lambda problems: karpathy_records(source, content, None, problems, "filename")  # noqa: E731
-            return "Karpathy's JSON", lambda problems, folder: _rows_of(
-                records(problems), folder, problems
-            )
-        records = lambda problems: _coco(root, source, content, problems)  # noqa: E731
-        return "COCO's captions", lambda problems, folder: _rows_of(
-            records(problems), folder, problems
-        )
+        return _json_reader(source, root)
     kind = {"captions.txt": "Kaggle's Flickr8k"}.get(name, "a table")
     kind = "imagefolder" if name in _METADATA else kind
     if source.suffix == ".txt":
         separator = separator or SEPARATORS[".csv"]
     return kind, lambda problems, _: read_rows(source, wanted, problems, separator)
+
+
+def _json_reader(source: Path, root: Path):
+    """As `_reader`, for a file of Karpathy's or COCO's."""
+    content = read_json(source)
+
+    def karpathy(problems, folder):
+        records = karpathy_records(source, content, None, problems, "filename")
+        return _rows_of(records, folder, problems)
+
+    def coco(problems, folder):
+        return _rows_of(_coco(root, source, content, problems), folder, problems)
+
+    if is_karpathy(content):
+        return "Karpathy's JSON", karpathy
+    return "COCO's captions", coco
 
 
 def _metadata_of_splits(folder):

@@ -67,6 +67,7 @@ def _records(path, content, problems):
 
 
 def _is_good(region, image_id, path, seen, problems):
+    """Whether a region is new, of this image, and has a box; else it is a problem."""
     kinds = {"region_id": int, "image_id": int, **dict.fromkeys(("phrase", *_BOX), object)}
     if not has_fields(region, **kinds):
         problems.bad("bad entries", path, f"expected a region with its box, found {region!r}")

@@ -174,6 +174,8 @@ class SizeAugmentation(Augmentation):
     """
 
     def on_captions(self, ids, seed, words=None, shard=(0, 1)):
+        """Token ids `(n, length)` with words masked, replaced or deleted, each by its share of
+        `word_dropping`."""
         remaining = 1.0
         for purpose, (mode, share) in enumerate(_SHARES):
             # Rates of what the ways before have left over, each with draws of its own.

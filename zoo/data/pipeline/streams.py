@@ -73,6 +73,7 @@ class Stream:
 
     @property
     def size(self) -> int:
+        """Rows of a batch: `batch_size`, or fewer where the data have fewer."""
         most = self._rows
         if self.make is class_pairs:
             most = self.options.get("pairs_per_class", 1) * self.split.records.num_classes
@@ -80,6 +81,7 @@ class Stream:
 
     @property
     def steps_per_epoch(self) -> int:
+        """Batches of an epoch; incomplete ones are left out."""
         return self.steps or self._rows // self.size
 
 
@@ -93,9 +95,9 @@ def mix_batches(
 ):
     """Mixes some images of every batch with others, and says how much each caption still fits.
 
-    Of every batch `share` of the images, drawn anew each step, are mixed with the image at the same
-    place in the reversed batch, by Mixup or by CutMix, which is drawn for the whole batch; λ ~
-    Beta(α, α), one an image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
+    Each step draws a `share` of the images. Each of them is mixed with the image at the same place
+    in the reversed batch, by Mixup or by CutMix, which is drawn once per batch; λ ~ Beta(α, α), one
+    per image. Row v of the labels becomes λ · own row + (1 − λ) · partner's row.
     Rows hold *all* true matches: `matches` float32 `(N, M)` is added, which wins over the labels,
     and `semantic`, where there is one, is mixed likewise. `mixup` is the probability of Mixup: 1 is
     Mixup alone, 0 CutMix alone. `whole_batches` mixes all images of a batch with the probability

@@ -20,7 +20,7 @@ class Semantics:
         self.shape = (len(self.group_of_image), len(self.column_of_caption))
 
     def repeated(self, count):
-        """Of all images and captions so many times, one copy after the other."""
+        """Semantics of `count` copies of all images and captions, one copy after the other."""
         parts = (self.group_of_image, self.column_of_caption)
         return Semantics(self.factors, *(np.tile(part, count) for part in parts))
 

@@ -176,4 +176,5 @@ def _of_file(array, rows):
 
 
 def _gather(array, indices):
+    """A dataset of rows of an array, by a dataset of indices."""
     return indices.map(lambda index: tf.gather(array, index), num_parallel_calls=tf.data.AUTOTUNE)

@@ -69,6 +69,7 @@ class BertTokenizer(SubwordTokenizer):
 
     @property
     def word_ids(self) -> WordIds:
+        """The ids of words, which follow BERT's special and unused ones."""
         reserved = [
             number
             for number, token in enumerate(self.vocabulary)
@@ -128,6 +129,7 @@ def _in_tensorflow(vocabulary):
 
 
 def _vocabulary_file(folder):
+    """The vocabulary of a folder; an InputError if it has none."""
     for name in VOCABULARY_FILES:
         if (folder / name).is_file():
             return folder / name

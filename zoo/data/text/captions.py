@@ -63,11 +63,12 @@ class WordTokenizer(keras.layers.TextVectorization):
 
     @property
     def word_ids(self) -> WordIds:
+        """The ids of words: all but padding and the unknown word."""
         return WordIds(end=self.vocabulary_size())
 
     @functools.cached_property
     def known_words(self) -> frozenset[str]:
-        """The words that it tells apart; reading them takes as long as a search."""
+        """The words that it knows; reading them takes as long as a search."""
         return frozenset(self.get_vocabulary(include_special_tokens=False))
 
     def call(self, inputs: Tensor) -> tf.Tensor:

@@ -55,6 +55,7 @@ class ClipTokenizer(SubwordTokenizer):
 
     @property
     def word_ids(self) -> WordIds:
+        """The ids of word pieces: all but padding, start and end."""
         # CLIP has no mask, and `_` stands for it.
         return WordIds(1, min(self.ends), self.vocabulary["_</w>"], self.ends)
 

@@ -74,10 +74,12 @@ class VocabularyTokenizer(SubwordTokenizer):
 
     @property
     def word_ids(self) -> WordIds:
+        """The ids of words, which follow the special ones."""
         unknown = SPECIAL.index(UNKNOWN)
         return WordIds(len(SPECIAL), self.vocabulary_size(), unknown, self.ends)
 
     def tokens(self, text: Tensor) -> Tensor:
+        """Ids of the words of texts `(n,)`, ragged `(n, words)`."""
         text = tf.strings.lower(text, encoding="utf-8")
         for pattern, instead in _STEPS:
             text = tf.strings.regex_replace(text, pattern, instead)

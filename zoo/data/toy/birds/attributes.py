@@ -154,6 +154,7 @@ def _invisible(bird):
 
 
 def _normalised(weights):
+    """The weights of a dict as probabilities that sum to 1."""
     values = np.array(list(weights.values()))
     return values / values.sum()
 
@@ -253,6 +254,7 @@ def _clean(text):
 
 
 def _spell(rng, bird, name):
+    """The word for an attribute's value in a caption; one of its spellings at random."""
     value = bird[name]
     grey = ("grey", "gray")
     return _one_of(rng, grey if value == "grey" else _SPELLINGS.get((name, value), (value,)))

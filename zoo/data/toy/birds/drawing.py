@@ -30,6 +30,7 @@ class Canvas:
         self._on_parts = ImageDraw.Draw(self.parts)
 
     def polygon(self, points, colour, part, edge=True):
+        """Fills a polygon of points `(x, y)` in the bird's frame, and marks its part."""
         points = [self.place(point) for point in points]
         outline = tuple(int(0.55 * c) for c in colour) if edge else None
         self._on_picture.polygon(points, fill=colour, outline=outline, width=OVERSAMPLE - 1)
@@ -39,12 +40,14 @@ class Canvas:
         self.polygon(ellipse(centre, radius, radius), colour, part, edge)
 
     def line(self, points, colour, width, part):
+        """Draws a line through points in the bird's frame; without a part it erases the mark."""
         points = [self.place(point) for point in points]
         width = max(1, round(width * self.place.scale))
         self._on_picture.line(points, fill=colour, width=width, joint="curve")
         self._on_parts.line(points, fill=PARTS.index(part) + 1 if part else 0, width=width)
 
     def occlude(self, points, colour):
+        """Covers a polygon: its pixels belong to no part."""
         edge = tuple(int(0.75 * c) for c in colour)
         self._on_picture.polygon(points, fill=colour, outline=edge, width=OVERSAMPLE - 1)
         self._on_parts.polygon(points, fill=0)
@@ -268,5 +271,6 @@ def _body(angle, depth=1.0):
 
 
 def _jitter(rng, colour, spread=7):
+    """A colour moved by normal noise, within 0 to 255."""
     noise = rng.normal(0, spread, 3)
     return tuple(int(np.clip(c + n, 0, 255)) for c, n in zip(colour, noise, strict=True))

@@ -96,6 +96,7 @@ def write(root, stems, made):
 
 
 def _rows(path):
+    """The rows of a CSV file below its header; an InputError if it cannot be read."""
     try:
         with open(path, newline="") as file:
             return list(csv.reader(file))[1:]

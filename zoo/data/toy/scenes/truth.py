@@ -180,7 +180,7 @@ def truth_matrix(root, records):
 
 
 def true_of(statement, table, counts):
-    """Of which scenes a statement is true, bool `(N,)`. The table holds each scene's birds from
+    """The scenes of which a statement is true, bool `(N,)`. The table holds each scene's birds from
     left to right, `(N, MAX_BIRDS, attributes)`, −1 where there is none."""
     agrees = []
     for named in statement.birds:

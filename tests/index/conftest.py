@@ -30,12 +30,6 @@ def sets(rng):
     return make
 
 
-@pytest.fixture(autouse=True)
-def without_towers(monkeypatch):
-    """Builds write no ONNX, which takes seconds; tests/retriever/test_stored_towers.py does."""
-    monkeypatch.setattr("zoo.answering.keras_model.write_towers", lambda *_: (None, None))
-
-
 @pytest.fixture(scope="module", autouse=True)
-def _quick(packaged_once):
-    """Packaged presets are read once."""
+def _quick(packaged_once, without_towers):
+    """Packaged presets are read once, and builds write no ONNX."""

@@ -18,7 +18,7 @@ def index(tmp_path):
 
 
 def test_a_row_goes_with_a_file_of_vectors(index):
-    with pytest.raises(InputError, match="--row 3: goes with --vector FILE"):
+    with pytest.raises(InputError, match="--row 3: needs --vector FILE"):
         main(["query", index, "a dog", "--row", "3"])
 
 

@@ -21,6 +21,8 @@ from halo_search.index import Hub, Index, built, storage
 from halo_search.retriever import Retriever
 from zoo.models.run_folder import RunFolder
 
+pytestmark = pytest.mark.usefixtures("packaged_once", "without_towers")
+
 CAPTIONS = ["red", "green", "blue", "a red bird", "a green bird"]
 
 

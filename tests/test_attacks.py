@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.very_slow
-HERE = Path(__file__).parent
+HELPERS = Path(__file__).parent / "helpers"
 
 
 def run(script, *arguments, under=()):
     """What a script of this folder prints, in a process of its own, started by what it is under."""
-    command = [*under, sys.executable, str(HERE / script), *map(str, arguments)]
+    command = [*under, sys.executable, str(HELPERS / script), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -15,15 +15,15 @@ import pytest
 from halo_search.cli import bounds
 from halo_search.errors import InputError
 from zoo import cli
-from zoo.cli import OneLineParser, naming, parse, run, setting
+from zoo.cli import OneLineParser, Share, Size, naming, parse, run, setting
 from zoo.training.settings import RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(RunSettings):
     learning_rate: float = setting(1e-4, "peak rate", source="section 4.1")
-    epochs: int = setting(50, "share of 100%", toy=8, smoke=1)
-    dropout: float | None = setting(0.1)
+    epochs: Size = setting(50, "share of 100%", toy=8, smoke=1)
+    dropout: Share | None = setting(0.1)
     pool: Literal["mean", "max"] = setting("mean")
     augment: bool = setting(True)
     sizes: tuple[int, ...] = setting((7, 7))
@@ -110,7 +110,9 @@ def test_help_shows_sources_defaults_and_variants(capsys):
         (InputError("no model \x1b[2J\u202e"), 2, "error: no model \\x1b[2J\\u202e\n"),
     ],
 )
-def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsys):
+def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsys, monkeypatch):
+    monkeypatch.setattr("halo_search.cli.parser._end_at_exit", lambda _: None)  # of this process
+
     def main():
         raise error
 
@@ -118,6 +120,25 @@ def test_run_turns_what_a_person_can_mend_into_one_line(error, code, line, capsy
         run(main)
     assert ended.value.code == code
     assert capsys.readouterr().err == line
+
+
+def test_an_interrupted_process_cleans_up_and_does_not_wait_for_its_modules():
+    code = """
+import atexit, time
+from halo_search.cli import parser
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(60)
+waited_for = Slow()
+atexit.register(print, "cleaned up")
+def main():
+    print("some output")
+    raise KeyboardInterrupt
+parser.run(main)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert done.stdout == "some output\ncleaned up\n"
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
@@ -179,7 +200,7 @@ def test_an_error_about_a_value_names_its_flag(said, value, names):
     assert str(error.value).startswith(names)
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def settings_classes():
@@ -220,6 +241,9 @@ def test_the_values_of_a_recipe_are_what_it_takes(name):
         ("pcme_cub", "--word-dropping=1.5", "--word-dropping must be a share from 0 to 1"),
         ("pcme_cub", "--scale=0", "--scale must be a finite number above 0"),
         ("pcme_cub", "--seed=-1", "--seed must be a whole number of at least 0"),
+        ("own_pairs", "--caption-drop-rate=1.5", "--caption-drop-rate must be a share from 0 to 1"),
+        ("dive_coco", "--num-heads=0", "--num-heads must be a whole number of at least 1"),
+        ("studies.pcme_figures", "--figure=E.1 --samples 5 0", "--samples must be a whole number"),
     ],
 )
 def test_a_number_that_is_none_of_its_kind_is_one_sentence(recipe, flag, says, error_of):

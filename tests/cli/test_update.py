@@ -20,6 +20,8 @@ from halo_search.errors import InputError
 from halo_search.files import folders
 from halo_search.index import built
 
+pytestmark = pytest.mark.usefixtures("packaged_once", "without_towers")
+
 CAPTIONS = ["red", "green", "blue"]
 
 

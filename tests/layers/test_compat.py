@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from zoo.layers import compat
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PRIVATE = re.compile(
     r"\b(?:keras|keras_hub)\.src\b|tensorflow\.python\b|_flatten_layers|_get_call_context"
     r"|\._in_multi_worker_mode|_clip_gradients|_all_reduce_sum_gradients"

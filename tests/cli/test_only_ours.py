@@ -15,6 +15,8 @@ from halo_search.errors import InputError
 from halo_search.files.written import read_sealed, sealed
 from halo_search.index import built
 
+pytestmark = pytest.mark.usefixtures("packaged_once", "without_towers")
+
 FOLDERS = ("index", "towers-x", "data-1")
 FILES = ("names.json", "part-000000.parquet")
 

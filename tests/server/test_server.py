@@ -178,7 +178,7 @@ def test_pictures_wait_for_their_turn_and_keep_no_question_out(retriever, monkey
     assert sorted(one.status_code for one in pictures) == [200] * 5 + [503] * 3
     assert question.status_code == 200
     refused = next(one for one in pictures if one.status_code == 503)
-    assert "too many pictures wait" in refused.json()["error"]
+    assert "too many pictures are waiting" in refused.json()["error"]
 
 
 @pytest.mark.parametrize(

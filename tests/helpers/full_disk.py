@@ -121,8 +121,11 @@ def temporary(folder):
 
 def fill(disk, leave):
     """Writes a file until `leave` bytes are free, as df tells."""
+
+    def free():
+        return shutil.disk_usage(disk).free
+
     with (disk / "ballast").open("wb") as file:
-        free = lambda: shutil.disk_usage(disk).free  # noqa: E731
         while free() > leave:
             try:
                 file.write(bytes(min(2**16, max(512, free() - leave))))

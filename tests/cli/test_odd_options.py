@@ -10,7 +10,7 @@ import pytest
 import halo_search.cli.main as halo
 from halo_search.cli import recipe_flags
 
-SCRIPT = Path(__file__).parent / "helpers" / "odd_options.py"
+SCRIPT = Path(__file__).parents[1] / "helpers" / "odd_options.py"
 ROOT = SCRIPT.parents[2]
 RECIPES = sorted((ROOT / "recipes" / "help").glob("*.json"))
 VALUES = ("", "-7", "nonsense", "1e99", "/nowhere/at all")

@@ -23,7 +23,7 @@ from zoo import similarities as S
 
 pytest.importorskip("lancedb", reason='pip install ".[large]"')
 
-from halo_search.index import lance
+from halo_search.index import lance_vectors
 from halo_search.index.lance import LanceIndex
 
 SIMILARITIES = {
@@ -162,7 +162,7 @@ def test_a_part_is_searched_by_a_condition(make, tmp_path):
 
 def test_a_trained_index_finds_nearly_all(make, tmp_path, monkeypatch):
     """Of the width that LanceDB would code as one piece, and with new items beside it."""
-    monkeypatch.setattr(lance, "FEW", 1000)
+    monkeypatch.setattr(lance_vectors, "FEW", 1000)
     gallery, queries = make("csd", 6000), make("csd", 50)
     large = LanceIndex.build(tmp_path / "large", take(gallery, slice(0, 5000)), "csd")
     (one,) = (one for one in large.table.list_indices() if one.columns == ["vector"])

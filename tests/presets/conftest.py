@@ -1,0 +1,8 @@
+"""Tests of presets."""
+
+import pytest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick(packaged_once, unoptimized_graphs):
+    """Graphs are not optimized, and packaged presets are read once."""

@@ -1,0 +1,8 @@
+"""Tests of the server."""
+
+import pytest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick(packaged_once):
+    """Packaged presets are read once."""
