@@ -15,7 +15,7 @@ from halo_search.confidence.fits import SHORT, Fits, read_by
 from halo_search.confidence.words import packaged_bank
 from halo_search.embeddings.arrays import take
 from studies.people_data import Encoded, labels_of, parser_of
-from studies.statistics import auroc
+from studies.statistics import auroc, weighted_auroc
 from zoo import evaluation
 from zoo.cli import run
 from zoo.data import packaged_photos
@@ -117,7 +117,7 @@ def row(name, gallery, predicted, ranks):
         f"{predicted[part].mean():.2f} / {fit[part].mean():.2f}" if part.any() else "–"
         for part in places
     ]
-    every = _weighted_area(predicted[sure], fit[sure], weights[sure])
+    every = weighted_auroc(predicted[sure], fit[sure], weights[sure])
     return (
         f"| {name} | {len(fit)} | {loss:.3f} | {firsts:.2f} | {every:.2f} | {' | '.join(cells)} |"
     )
@@ -127,13 +127,6 @@ def of_list(predicted, fit, weights, least):
     """Of all that fits, what a list from a probability on has; and what in it does not fit."""
     shown = weights * (predicted >= least)
     return (shown @ fit) / (weights @ fit), (shown @ (1 - fit)) / shown.sum()
-
-
-def _weighted_area(predicted, fit, weights):
-    order = np.argsort(predicted)
-    fit, weights = fit[order], weights[order]
-    others = weights * (1 - fit)
-    return (weights * fit) @ (np.cumsum(others) - others / 2) / ((weights @ fit) * others.sum())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,16 @@ def auroc(positives: ArrayLike, negatives: ArrayLike) -> float:
     return float(above / (len(positives) * len(negatives)))
 
 
+def weighted_auroc(values, fit, weights) -> float:
+    """`auroc` of values `(n,)` that fit, 1, beside those that do not, 0, each of a weight; ties in
+    order."""
+    order = np.argsort(values, kind="stable")
+    fit, weights = fit[order], weights[order]
+    negatives = weights * (1 - fit)
+    below = np.cumsum(negatives) - negatives / 2
+    return float((weights * fit) @ below / ((weights @ fit) * negatives.sum()))
+
+
 def mean_and_deviation(values, form=".1f"):
     """`mean ± standard deviation` (n − 1) as text, of one value only itself.
 

@@ -198,6 +198,10 @@ class Judge:
         return reasons(np.zeros(count, bool), asked.words, unknown)
 
     def _judgement(self, strange, said, i):
+        unheard = said["unheard"][i] if said["unheard"] is not None else []
+        is_guess = said["words"] is not None and len(unheard) > MOSTLY * said["words"][i]
+        if is_guess:
+            return _not_understood(f"I don't know {listed_words(unheard)}")
         if strange is not None:
             return _not_understood(strange)
         fit = None if said["fits"] is None else said["fits"][i]
@@ -221,9 +225,7 @@ class Judge:
         elif self.fits is not None:
             least = self.fits.below.get(fitting.SHORT if is_short else fitting.FIRST, 0)
             is_absent = not is_small and first < least
-        unheard = said["unheard"][i] if said["unheard"] is not None else []
-        is_guess = said["words"] is not None and len(unheard) > MOSTLY * said["words"][i]
-        if unheard and (is_absent or is_guess):
+        if unheard and is_absent:
             return _not_understood(f"I don't know {listed_words(unheard)}")
         if is_absent:
             verdict, reason = ABSENT, self._absent(self.fits is not None and is_short)

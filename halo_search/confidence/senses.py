@@ -77,11 +77,11 @@ class Lexicon:
     def _alike_known(self, word):
         senses = self._kept.get(word)
         if senses is None:
-            senses = self._kept[word] = self._alike(word, self._units[self._row[word]])
+            senses = self._kept[word] = self._alike(word, self.directions[self._row[word]])
         return senses
 
     def _alike(self, word, direction):
-        rows = np.flatnonzero(self._units @ direction >= ALIKE)
+        rows = np.flatnonzero(self.directions @ direction >= ALIKE)
         return frozenset([stem(word), *(stem(self.words[row]) for row in rows)])
 
     @functools.cached_property
@@ -93,7 +93,8 @@ class Lexicon:
         return {word: row for row, word in enumerate(self.words)}
 
     @functools.cached_property
-    def _units(self):
+    def directions(self):
+        """The words' directions, `(W, dim)` float32."""
         return unit(np.asarray(self.vectors, np.float32))
 
 

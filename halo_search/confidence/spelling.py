@@ -61,11 +61,13 @@ class Spelling:
         their log likelihoods, up to a constant."""
         if not LEAST_LETTERS <= len(word) <= MOST_LETTERS or not word.isalpha():
             return {}
-        most = 2 if len(word) >= TWO_EDITS else 1
+        count = self.counts.get(word, 0)
+        # What captions hold is seldom a typo, and then of one edit: "platter" is no "player".
+        most = 2 if len(word) >= TWO_EDITS and not count else 1
         matches = process.extract(
             word, self.words, scorer=OSA.distance, score_cutoff=most, limit=None
         )
-        least = np.log(MUCH_MORE * self.counts.get(word, 0) + 1e-9)
+        least = np.log(MUCH_MORE * count + 1e-9)
         matches = [
             (known, edits, place)
             for known, edits, place in matches

@@ -1,14 +1,19 @@
-"""A question in the words that a model is asked: without a search box' preamble, without typos."""
+"""A question in the words that a model is asked: without a search box' preamble, without typos, and
+without a negation that one word says."""
 
 from collections.abc import Sequence
 
 from halo_search.confidence.bank import Bank
 from halo_search.confidence.senses import NO_WORDS, Senses
 from halo_search.confidence.spelling import LEAST_SEEN, spelling_of
-from halo_search.confidence.words import named_words, packaged_bank, stem
+from halo_search.confidence.words import FUNCTION_WORDS, packaged_bank, stem, words_of
 from halo_search.embeddings.arrays import centres
 from halo_search.retriever.gallery_model import GalleryModel
+from halo_search.retriever.negations import affirmed
 from halo_search.retriever.preambles import as_asked
+
+LEAST_WORDS = 4  # of a text whose words are counted to tell its language
+_ENDS = "{}", "{}</w>", "▁{}"  # how vocabularies write a word in one piece
 
 
 class Wording:
@@ -27,30 +32,66 @@ class Wording:
 
     def meanings(self, text: str) -> dict[str, float]:
         """What a text as typed may mean, as the model is asked it, likeliest first: one where no
-        word is mistyped."""
+        word is mistyped, or where the text is of another language."""
         known = None if self._known is None else frozenset(self._known)
-        return spelling_of(known).meant(as_asked(text), self.is_word)
+        text = as_asked(text)
+        texts = {text: 0.0}
+        if not self.is_foreign(text):
+            texts = spelling_of(known).meant(text, self.is_word)
+        return {affirmed(one, self._lexicon, self._embed): odds for one, odds in texts.items()}
 
     def is_word(self, word: str) -> bool:
         """Whether the model knows a word in one piece, or captions hold it."""
-        if word in self._vocabulary or f"{word}</w>" in self._vocabulary:
+        if self._is_one_piece(word):
             return True
         if self._known is not None or self._bank is None:  # every known word is listed
             return False
         return len(self._bank.holding(stem(word))) >= LEAST_SEEN
 
+    def is_foreign(self, text: str) -> bool:
+        """Whether a text is in another language than the captions: these hold less than half of its
+        words. Of two or three words one has to be known to the model, since typos are not."""
+        words = words_of(text)
+        others = [word for word in words if not self._is_of_captions(word)]
+        if self._known is not None or len(others) <= len(words) / 2:
+            return False
+        is_long = len(words) >= LEAST_WORDS
+        return is_long or (len(words) > 1 and any(map(self._is_one_piece, others)))
+
     def unheard(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text that no caption has and that the model spells out of pieces."""
+        """The words of each text that no caption has and that the model spells out of pieces, as
+        often as they stand there; of a text of another language all that no caption has."""
+        return [self._unheard(text) for text in texts]
+
+    def _unheard(self, text):
+        if not self._vocabulary:  # the model reads all languages
+            return []
+        if self.is_foreign(text):
+            return [word for word in words_of(text) if not self._is_of_captions(word)]
         captioned = packaged_bank().words
         return [
-            [word for word in named_words(text) if word not in captioned and not self.is_word(word)]
-            for text in texts
+            word
+            for word in words_of(text)
+            if word not in FUNCTION_WORDS and word not in captioned and not self.is_word(word)
         ]
+
+    def _is_one_piece(self, word):
+        """Whether the vocabulary has a word."""
+        return any(end.format(word) in self._vocabulary for end in _ENDS)
+
+    def _is_of_captions(self, word):
+        """Whether captions hold a word, more often than a slip."""
+        if word in FUNCTION_WORDS or packaged_bank().words.get(word, 0) >= LEAST_SEEN:
+            return True
+        return self._bank is not None and len(self._bank.holding(stem(word))) >= LEAST_SEEN
 
     def senses(self, texts: Sequence[str]) -> list[Senses]:
         """What captions may call the words of each text, by the lexicon of the bank."""
-        lexicon = NO_WORDS if self._bank is None else self._bank.lexicon
-        return lexicon.senses_of(texts, self._embed)
+        return self._lexicon.senses_of(texts, self._embed)
+
+    @property
+    def _lexicon(self):
+        return NO_WORDS if self._bank is None else self._bank.lexicon
 
     def _embed(self, words):
         """The means of words, `(n, dim)`."""

@@ -11,6 +11,7 @@ from halo_search.confidence.spelling import LONGEST, MOST_CANDIDATES, Spelling, 
 
 TYPOS = Path(studies.__file__).parent / "data/typos.csv"
 COUNTS = {"dog": 900, "dig": 6, "cat": 700, "girl": 300, "grill": 20, "sunglasses": 50, "rare": 2}
+COUNTS |= {"player": 400, "platter": 14, "frisbe": 5, "frisbee": 300}
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,7 @@ COUNTS = {"dog": 900, "dig": 6, "cat": 700, "girl": 300, "grill": 20, "sunglasse
         ("qwxz brrrp", ["qwxz brrrp"]),
         ("cot", ["cot"]),  # nor "cat": of three letters none is another
         ("dg", ["dg"]),  # of two letters every edit is a word
+        ("plattr", ["platter"]),
     ],
 )
 def test_a_mistyped_word_is_one_of_captions(typed, meant):
@@ -33,6 +35,13 @@ def test_a_mistyped_word_is_one_of_captions(typed, meant):
 
 def test_a_known_word_is_no_typo():
     assert Spelling(COUNTS).meant("dgo", lambda word: word == "dgo") == {"dgo": 0.0}
+
+
+def test_a_word_that_captions_hold_is_a_typo_of_one_edit_at_most():
+    """`is_known` calls neither a word: the model spells both of pieces."""
+    spelling = Spelling(COUNTS)
+    assert list(spelling.meant("platter", lambda word: False)) == ["platter"]  # two edits: "player"
+    assert list(spelling.meant("frisbe", lambda word: False)) == ["frisbee"]  # captions' own slip
 
 
 def test_a_reader_of_words_alone_corrects_to_its_own():
