@@ -9,8 +9,8 @@ from tools import preset, preset_photos
 from zoo.evaluation.retrieval import encode, evaluate
 from zoo.training.run import Run
 
-# Bytes of one on the disk, 10.7 MB of them probes with the bank, 1.7 MB towers. Deflated it was 47 MB,
-# which a wheel makes of it again; a question then took .15 CPU-s longer.
+# Bytes of one on the disk, 10.7 MB of them probes with the bank, 1.7 MB towers. Deflated it was
+# 47 MB, which a wheel makes of it again; a question then took .15 CPU-s longer.
 MOST = 53e6
 
 
