@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import time
 
 import keras
 import numpy as np
@@ -134,6 +135,28 @@ def test_a_replaced_picture_is_noticed(model_folder, photos, tmp_path, encoded, 
     main(["update", str(out), str(moved)])
     assert not encoded
     assert list(vectors(out)) == ["b.png", "d.png"]
+
+
+@pytest.mark.parametrize("later", [1, -10_000_000])
+def test_a_picture_of_the_future_is_noticed_when_it_changes(
+    later, model_folder, photos, tmp_path, encoded
+):
+    """A camera's clock may be wrong: any other time is a change, of pictures of equal size too."""
+    picture = photos / "d.bmp"
+    Image.new("RGB", (12, 10), (0, 250, 0)).save(picture)
+    future = time.time() + 400 * 86_400
+    os.utime(picture, (future, future))
+    out, size = tmp_path / "out", picture.stat().st_size
+    build(model_folder, photos, out)
+    encoded.clear()
+    main(["update", str(out)])
+    assert encoded == []
+    Image.new("RGB", (12, 10), (7, 8, 9)).save(picture)
+    os.utime(picture, (future + later, future + later))
+    assert picture.stat().st_size == size
+    main(["update", str(out)])
+    assert encoded == ["d.bmp"]
+    np.testing.assert_allclose(vectors(out)["d.bmp"], np.array([7, 8, 9]) / 255, atol=1e-3)
 
 
 def test_a_replaced_model_encodes_everything_again(model_folder, photos, tmp_path, encoded):
