@@ -153,6 +153,7 @@ def test_the_demo_answers_as_python(photos, tmp_path):
 # Of classes, whose items alone fit.
 
 
+@pytest.mark.very_slow
 def test_pictures_that_ask_captions_are_judged_alike():
     model, test = evaluation.open_run("toy_birds_pfe")
     test = some_of(test, 100)

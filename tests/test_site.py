@@ -43,6 +43,7 @@ RUN_HERE = {
     "models/dive.md": "(2, 4, 8, 8)",
     "models/daa.md": "semantic_precision",
 }
+LONGEST = "tutorials/photos.md", "training.md"  # what they use, other tests train and build
 ROOMS = "demo|docs|export|halo_search|recipes|tests|tools|zoo"
 EAGERLY = ("help/troubleshooting.md", "tutorials/photos.md")  # two steps
 
@@ -115,7 +116,13 @@ def workplace(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUN_HERE)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.very_slow) if page in LONGEST else page
+        for page in RUN_HERE
+    ],
+)
 def test_a_pages_code_runs(page, workplace, monkeypatch, capsys, request):
     """The blocks of a page run one after the other."""
     if page in EAGERLY:

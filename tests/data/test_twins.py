@@ -81,6 +81,7 @@ def test_prolips_twin_cleans_as_openclip(texts, tmp_path):
     same(siglip_tokenizer(path, 64), texts, tmp_path / "tokenizer.json")
 
 
+@pytest.mark.very_slow
 def test_clips_own_vocabulary(shared_data, texts, tmp_path):
     ours = read_clip_tokenizer(shared_data / "clip_bpe" / "bpe_simple_vocab_16e6.txt.gz")
     found = same(ours, texts, tmp_path / "tokenizer.json")

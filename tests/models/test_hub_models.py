@@ -116,6 +116,7 @@ def test_a_download_is_told_once_before_it_begins(monkeypatch, tmp_path, capsys)
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.very_slow
 def test_a_backbone_saved_alone_opens_with_the_tokenizer_of_its_family(tmp_path, monkeypatch):
     """Of files beside it, else KerasHub's standard one, which it says."""
     import keras_hub

@@ -101,7 +101,7 @@ def test_the_networks_stay_and_their_vectors_are_trained_on(
     assert set(results) >= {"cpu_seconds_encoding", "cpu_seconds_training"}
 
 
-@pytest.mark.parametrize("learnt_here", [False, True])
+@pytest.mark.parametrize("learnt_here", [False, pytest.param(True, marks=pytest.mark.very_slow)])
 def test_the_better_of_the_preset_s_maps_and_those_learnt_is_kept(finished, learnt_here):
     out, model = finished[0], zoo.from_preset(finished[0])
     data = RunFolder.existing(out).data
@@ -117,6 +117,7 @@ def test_the_better_of_the_preset_s_maps_and_those_learnt_is_kept(finished, lear
     assert sum(found.values()) >= sum(best.values())
 
 
+@pytest.mark.very_slow
 def test_where_nothing_is_learnt_the_run_is_the_preset(
     finished, photos, minilm, tmp_path, monkeypatch
 ):

@@ -28,7 +28,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 def test_dive_on_regions_and_an_ensemble(drawn_scenes, tmp_path):
     flags = [f"--data-dir={drawn_scenes}/regions", "--features=regions", *SMALL]
     one = tmp_path / "one"

@@ -53,7 +53,7 @@ def refused(model, photos):
     return retriever
 
 
-@pytest.mark.parametrize("family", ["clip", "siglip"])
+@pytest.mark.parametrize("family", [pytest.param("clip", marks=pytest.mark.very_slow), "siglip"])
 def test_a_hosted_model_of_random_weights_is_refused(family, tmp_path):
     pytest.importorskip("keras_hub")
     backbone, preprocessor = tiny_hub(family)
@@ -67,6 +67,7 @@ def test_a_hosted_model_of_random_weights_is_refused(family, tmp_path):
     assert SENTENCE in answer.reason
 
 
+@pytest.mark.very_slow
 def test_nothing_is_said_of_hubs_by_a_model_at_chance(tmp_path, capsys):
     """Random points crowd, which says nothing of the photos."""
     for part in tiny_hub("clip"):

@@ -107,6 +107,7 @@ def test_any_view_of_a_picture_is_read():
 TEXTS = ["a red bird", "dogs on a bird", "dog", "a bird"]
 
 
+@pytest.mark.very_slow
 def test_the_upper_blocks_alone_are_trained_at_a_smaller_rate(monkeypatch, tmp_path):
     checkpoint = write_checkpoint(tmp_path, random_weights())
     sentences = encoders.sentences(checkpoint, LENGTH)

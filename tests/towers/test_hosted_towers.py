@@ -57,7 +57,7 @@ def write(family, folder):
 @pytest.mark.parametrize(
     "family",
     [
-        pytest.param(name, marks=[] if name in ("clip", "siglip") else pytest.mark.very_slow)
+        pytest.param(name, marks=[] if name == "siglip" else pytest.mark.very_slow)
         for name in FAMILIES
     ],
 )
