@@ -1,15 +1,18 @@
 """Indexes under attack, minutes each: writers beside each other, a full disk, a long life."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.very_slow
+LITTLE, MUCH = 60, 400  # MB of a disk; a run of own pairs keeps its own features
 HELPERS = Path(__file__).parent / "helpers"
 
 
@@ -30,13 +33,12 @@ def test_two_writers_and_a_reader_lose_nothing(engine, tmp_path):
     assert found["reads"] > 10
 
 
-@pytest.fixture
-def disk(tmp_path):
-    """A file system of a few MB, for who may mount one."""
-    path = tmp_path / "disk"
+@contextlib.contextmanager
+def small_disk(path, size):
+    """A file system of so many MB, for who may mount one."""
     path.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(path)],
+        ["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", str(path)],
         capture_output=True,
         check=False,
     )
@@ -44,6 +46,12 @@ def disk(tmp_path):
         pytest.skip("only an administrator of Linux may mount a small file system")
     yield path
     subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    with small_disk(tmp_path / "disk", LITTLE) as path:
+        yield path
 
 
 @pytest.mark.parametrize("kind", ["index", "lance", "retriever", "parts"])
@@ -71,14 +79,16 @@ UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("how", ["killed", "readonly", "full"])
-def test_a_writer_that_is_hindered_leaves_what_was_there(how, name, tmp_path, request):
+def test_a_writer_that_is_hindered_leaves_what_was_there(how, name, tmp_path):
     if name == "lance":
         pytest.importorskip("lancedb")
     under = UNPRIVILEGED if how == "readonly" and not os.getuid() else ()
     if under and shutil.which(under[0]) is None:
         pytest.skip("an administrator may write into every folder")
-    root = request.getfixturevalue("disk") if how == "full" else tmp_path
-    found = run("hindered.py", root, how, name, under=under)[name]
+    room = MUCH if name == "own_pairs" else LITTLE
+    whole = small_disk(tmp_path / "disk", room) if how == "full" else nullcontext(tmp_path)
+    with whole as root:
+        found = run("hindered.py", root, how, name, under=under)[name]
     assert found["hindered"] >= 1
 
 

@@ -26,6 +26,7 @@ _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}-.+")
 _TAIL = 40  # characters of a name that its temporary folder keeps: the two share a limit
 _OLD = 3600  # seconds after the last write, from which what nobody can lock is a killed writer's
 _HERE, _EXCHANGE = -100, 2  # of Linux' renameat2: names are of this folder; both change places
+_OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 LOCK_FILE = ".lock"
 _POLL = 0.01  # seconds between two attempts
@@ -49,7 +50,8 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     try:
         with _temporary_folder(path) as folder:
             temporary = folder / path.name
-            yield temporary
+            with _errors_of_hdf5():
+                yield temporary
             flush(temporary)
             os.replace(temporary, path)
             flush(path.parent)
@@ -61,7 +63,8 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 @contextlib.contextmanager
 def atomic_folder(path: str | os.PathLike, replace: bool = False) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends without an error. Raises
-    InputError if it cannot be made, or, without `replace`, another process has filled `path`."""
+    InputError if it cannot be made, the disk is full, or, without `replace`, another process has
+    filled `path`."""
     path = Path(os.path.abspath(path))  # Keras joins a relative one with a folder of its own
     former = path.with_name(f".{path.name}-former")
     with contextlib.ExitStack() as held:
@@ -73,7 +76,13 @@ def atomic_folder(path: str | os.PathLike, replace: bool = False) -> Iterator[Pa
             unfinished.mkdir()
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
-        yield unfinished
+        try:
+            with _errors_of_hdf5():
+                yield unfinished
+        except OSError as error:
+            if error.errno not in _OF_DISK:
+                raise
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
         try:
             if replace and path.exists():
                 _swap(unfinished, path, former)
@@ -81,6 +90,19 @@ def atomic_folder(path: str | os.PathLike, replace: bool = False) -> Iterator[Pa
                 os.rename(unfinished, path)
         except OSError:
             raise InputError(f"{path}: another process has just written there") from None
+
+
+@contextlib.contextmanager
+def _errors_of_hdf5():
+    """Turns what h5py raises where the disk is full into an OSError: closing a file it raises a
+    RuntimeError that holds the number of the error in its text."""
+    try:
+        yield
+    except RuntimeError as error:
+        number = re.search(r"errno = (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _swap(new, path, former):

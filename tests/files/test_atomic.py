@@ -119,6 +119,25 @@ def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "set"]
 
 
+FULL = "Can't decrement id ref count (file write failed: filename = 'x', errno = 28, buf = 0x5)"
+
+
+@pytest.mark.parametrize("writer", [atomic, atomic_folder])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space"), RuntimeError(FULL)])
+def test_a_full_disk_is_one_sentence_whatever_hdf5_raises(writer, error, tmp_path):
+    with pytest.raises(InputError, match=r"cannot.*No space"), writer(tmp_path / "out"):
+        raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("writer", [atomic, atomic_folder])
+def test_other_errors_of_a_block_stay_what_they_are(writer, tmp_path):
+    error = RuntimeError("errno is not in it")
+    with pytest.raises(RuntimeError) as raised, writer(tmp_path / "out"):
+        raise error
+    assert raised.value is error
+
+
 def test_a_folder_is_replaced_where_both_cannot_change_places(tmp_path, monkeypatch):
     folder, former = tmp_path / "set", tmp_path / ".set-former"
     monkeypatch.setattr(sys.modules["halo_search.files.atomic"], "_EXCHANGE", 64)  # no such flag
