@@ -50,13 +50,15 @@ class Wording:
 
     def is_foreign(self, text: str) -> bool:
         """Whether a text is in another language than the captions: these hold less than half of its
-        words. Of two or three words one has to be known to the model, since typos are not."""
+        words. Of two or three words they hold none, and one is known to the model: typos are
+        not."""
         words = words_of(text)
         others = [word for word in words if not self._is_of_captions(word)]
-        if self._known is not None or len(others) <= len(words) / 2:
+        if self._known is not None or len(words) < 2:
             return False
-        is_long = len(words) >= LEAST_WORDS
-        return is_long or (len(words) > 1 and any(map(self._is_one_piece, others)))
+        if len(words) >= LEAST_WORDS:
+            return len(others) > len(words) / 2
+        return len(others) == len(words) and any(map(self._is_one_piece, others))
 
     def unheard(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text that no caption has and that the model spells out of pieces, as
