@@ -214,8 +214,9 @@ class Judge:
         if not (is_short or is_small):
             wanted = float(said["wanted"][i] if best == 0 else said["own"][i, best])
         number = None if said["number"] is None else float(said["number"][i])
-        ends = None  # nothing tells how far short questions, or those to few items, are off
-        if said["ends"] is not None and not (is_short or is_small):
+        # Nothing tells how far short questions, those to few items, or with unknown words are off.
+        ends = None
+        if said["ends"] is not None and not (is_short or is_small or unheard):
             ends = tuple(float(end[i]) for end in said["ends"])
         first = float(said["wanted"][i] if fit is None else fit[best])
         is_absent = said["present"][i] <= ABSENCE
@@ -232,8 +233,8 @@ class Judge:
         else:
             verdict = LIKELY if first >= self.threshold else UNSURE
             reason = self._reason(verdict, fit, number, ends, is_short)
-            if verdict == UNSURE and unheard:
-                reason = f"I don't know {listed_words(unheard)}, so this is a guess."
+            if unheard:
+                reason = self._partly_understood(verdict, listed_words(unheard))
         reason = f"{reason} {self.note}".strip()
         return Judgement(fit, wanted, verdict, reason, number, ends, self.length, order)
 
@@ -267,6 +268,12 @@ class Judge:
             return f"It is unclear whether the first {noun} fits."
         # Of a description nothing tells well whether what it describes is here.
         return f"The first {noun} may fit, if what the question describes is here at all."
+
+    def _partly_understood(self, verdict, words):
+        """A sentence on results of a question with words that the model does not know."""
+        if verdict == LIKELY:
+            return f"I don't know {words}; the first {self.noun} probably fits the other words."
+        return f"I don't know {words}, so this is a guess."
 
     @functools.cached_property
     def length(self):

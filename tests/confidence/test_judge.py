@@ -307,6 +307,11 @@ def test_of_a_word_that_nobody_knows_no_photo_is_told_absent():
     said = Judge(confidence(), fits())(SCORES, asked=ASKED._replace(unheard=unheard))
     assert (said[3].verdict, said[3].reason) == (NOT_UNDERSTOOD, "I don't know the word “blargh”.")
     assert said[1].verdict == LIKELY
+    assert said[1].reason == (
+        "I don't know the word “blargh”; the first photo probably fits the other words."
+    )
+    assert said[1].interval is None, "nothing tells how far such a question is off"
+    assert said[0].interval is not None
     mostly = ASKED._replace(unheard=unheard, words=np.array([3, 1, 3, 3]))
     assert Judge(confidence(), fits())(SCORES, asked=mostly)[1].verdict == NOT_UNDERSTOOD
 
