@@ -159,10 +159,8 @@ def likeness(gallery, items):
     # are the ratio of their densities (Bickel, Brückner and Scheffer, JMLR 2009).
     both = np.concatenate([gallery, items]).astype(np.float64)
     both -= both.mean(axis=0)
-    dim, is_here = both.shape[1], np.arange(len(both)) < len(gallery)
-    from scipy.linalg import eigh  # here: a question needs none of it
-
-    axes = eigh(both.T @ both, subset_by_index=[max(0, dim - ALIKE), dim - 1])[1]
+    is_here = np.arange(len(both)) < len(gallery)
+    axes = np.linalg.eigh(both.T @ both)[1][:, -ALIKE:]  # the greatest are last
     shares = np.where(is_here, 1 / len(gallery), 1 / len(items))
     told = Logistic.fit(both @ axes, is_here, PENALTY, weights=shares)
     return np.exp(told.logit(both[len(gallery) :] @ axes))

@@ -14,6 +14,7 @@ AGREEMENTS = tuple(f"agreement_{rank}" for rank in RANKS)
 SIGNS = {"best_minus_mean": 1, "z_score": 1, **dict.fromkeys(AGREEMENTS, 1), "uncertainty": -1}
 LEAST_GAP = 0.1  # of the scores' standard deviation, which is added so that a tie has a logarithm
 
+_FLAT = 1e-9  # of the loss's slope
 _HALVINGS = 60  # of an interval, to the last digit of a float
 
 
@@ -150,10 +151,33 @@ def _newton(x, truth, share, ridge, start):
 
 
 def _with_signs(x, truth, share, ridge, start, found, signs):
-    """The minimum where weights have given signs; `found` is the one without."""
+    """The minimum where weights have given signs; `found` is the one without.
+
+    Active sets: weights of a wrong sign are held at zero, and one is let go where the loss falls
+    with its sign. The loss is convex, so that where no weight is wrong and none is to be let go, it
+    is at its minimum (Nocedal and Wright, "Numerical Optimization", 2006, chapter 16.5).
+    """
     signs = np.append(np.asarray(signs), 0)
-    if not (signs * found < 0).any():
-        return found
+    held = signs * found < 0
+    tried = set()
+    while held.any() and held.tobytes() not in tried:
+        tried.add(held.tobytes())
+        free = ~held
+        found = np.zeros(len(start))
+        found[free] = _newton(x[:, free], truth, share, ridge[free], start[free])
+        if (wrong := signs * found < 0).any():
+            held = held | wrong
+            continue
+        slope = x.T @ (share * (expit(x @ found) - truth)) + ridge * found
+        falls = np.where(held, -signs * slope, 0.0)  # of the loss, as a held weight gets its sign
+        if falls.max() <= _FLAT:
+            return found
+        held = held & (np.arange(len(held)) != falls.argmax())
+    return found if not held.any() else _by_bounds(x, truth, share, ridge, start, signs)
+
+
+def _by_bounds(x, truth, share, ridge, start, signs):
+    """The same by SciPy, should active sets ever go round in a circle."""
 
     def objective(parameters):
         odds = x @ parameters
@@ -165,7 +189,7 @@ def _with_signs(x, truth, share, ridge, start, found, signs):
     # A truncated Newton method goes on to the eighth digit, where L-BFGS-B stops at the fourth.
     options = {"gtol": 1e-9, "ftol": 0, "xtol": 0, "maxfun": 2000}
     bounds = [ends[int(one)] for one in signs]
-    from scipy.optimize import minimize  # here: a question needs none of it
+    from scipy.optimize import minimize  # here: a calibration hardly ever needs it
 
     return minimize(objective, start, jac=True, method="TNC", bounds=bounds, options=options).x
 

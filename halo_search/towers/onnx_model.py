@@ -106,7 +106,9 @@ class OnnxModel:
             read = functools.partial(self._weights_beside, path)
             places = facts.get("weights") or {}
         weights = functools.partial(read, places)
-        forward = open_onnx(path, contents=graph, weights=weights, lean=self.lean)
+        forward = _at_first_use(
+            functools.partial(open_onnx, path, contents=graph, weights=weights, lean=self.lean)
+        )
         tokenizer = None
         if facts["reads"] == "texts":
             tokenizer = read_tokenizer(self._files.contents(self.folder / TOKENIZER))
@@ -123,6 +125,20 @@ class OnnxModel:
             name: np.frombuffer(stored, kind, math.prod(shape), offset).reshape(shape)
             for name, (kind, shape, offset) in places.items()
         }
+
+
+def _at_first_use(opening):
+    """A function that calls what `opening` returns, once it is called itself: opening a tower of
+    images takes longer than a question, which most processes only want to ask."""
+    lock, opened = threading.Lock(), []
+
+    def call(inputs):
+        with lock:
+            if not opened:
+                opened.append(opening())
+        return opened[0](inputs)
+
+    return call
 
 
 class _Files:

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from halo_search.confidence import GalleryMoments, QueryScores, feature_names, query_features
+from halo_search.confidence import (
+    GalleryMoments,
+    QueryScores,
+    feature_names,
+    features,
+    query_features,
+)
 from halo_search.confidence.features import Logistic
 
 PLAIN = ("best_minus_mean", "z_score", "log_gap_2")
@@ -112,6 +118,24 @@ def test_signs_hold_and_the_others_make_up_for_them():
     np.testing.assert_array_equal(
         Logistic.fit(x, truth, 0.01, [-1, 1, 1]).weights, free.weights
     )  # which break none
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_signs_give_the_minimum_of_scipys_bounds(seed):
+    """Of features that lie nearly in a plane, so that weights exchange their places."""
+    rng = np.random.default_rng(seed)
+    count, width = rng.integers(40, 300), rng.integers(2, 8)
+    plane = rng.normal(size=(count, 2)) @ rng.normal(size=(2, width))
+    x = np.c_[plane + 0.3 * rng.normal(size=(count, width)), np.ones(count)]
+    truth = (rng.random(count) < expit(x[:, :-1] @ rng.normal(size=width))).astype(float)
+    share, start = np.full(count, 1 / count), np.zeros(width + 1)
+    ridge = np.append(np.full(width, 10.0 ** rng.uniform(-4, -1)), 0.0)
+    signs = rng.choice([-1, 1], width)
+    free = features._newton(x, truth, share, ridge, start)
+    found = features._with_signs(x, truth, share, ridge, start, free, signs)
+    assert (np.append(signs, 0) * found >= 0).all()
+    expected = features._by_bounds(x, truth, share, ridge, start, np.append(signs, 0))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_what_the_bias_lacks_makes_the_mean_true():
