@@ -18,7 +18,7 @@ class LabelledAnswers:
 
     Args:
         retriever: a `Retriever` over the gallery.
-        labelled: its `zoo.evaluation.fits.Labelled`.
+        labelled: its `zoo.evaluation.captioned.Labelled`.
     """
 
     def __init__(self, retriever, labelled):
