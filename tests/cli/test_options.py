@@ -7,7 +7,7 @@ import pytest
 
 from halo_search.cli import hub_handles, query
 from halo_search.cli.checks import check_model
-from halo_search.cli.search import main
+from halo_search.cli.search import main, parser
 from halo_search.errors import InputError
 
 
@@ -17,9 +17,20 @@ def index(tmp_path):
     return str(tmp_path)
 
 
+def test_a_gallery_is_served_to_this_machine_unless_asked():
+    assert parser().parse_args(["serve", "gallery"]).host == "127.0.0.1"
+    assert parser().parse_args(["serve", "gallery", "--host", "0.0.0.0"]).host == "0.0.0.0"
+
+
 def test_a_row_goes_with_a_file_of_vectors(index):
     with pytest.raises(InputError, match="--row 3: needs --vector FILE"):
         main(["query", index, "a dog", "--row", "3"])
+
+
+def test_a_model_is_looked_up_before_the_gallery_is_read(index, monkeypatch):
+    monkeypatch.setattr(query.Retriever, "load", lambda *_, **__: pytest.fail("it is read"))
+    with pytest.raises(InputError, match="--model: no such model: 'phtos_pfe'"):
+        main(["query", index, "dog", "--model", "phtos_pfe"])
 
 
 def test_a_file_of_questions_has_one(tmp_path):
