@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-import zoo
 from benchmarks.report import Report
 from benchmarks.serve import CODE, ask, cpu_seconds, served
 from halo_search.cli.search import main as search
+from halo_search.photos import FOLDER, packaged_photos
 
 MODEL, REPEATS, SEED = "photos_pfe", 3, 0
 QUESTION = "a dog on a beach"
@@ -53,11 +53,10 @@ halo_search.cli.main.main()
 
 
 def main():
-    photos = Path(zoo.__file__).parent / "photos"
-    report = Report(f"a question to {len(list(photos.glob('*.jpg')))} photos, {MODEL}", SEED)
+    report = Report(f"a question to {len(packaged_photos())} photos, {MODEL}", SEED)
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "index"
-        search(["build", str(photos), str(folder), "--model", MODEL, "--include-training"])
+        search(["build", str(FOLDER), str(folder), "--model", MODEL, "--include-training"])
         ways = {"the tower beside the index": [], "TensorFlow": ["--model", MODEL]}
         costs_of_way = {name: costs(folder, flags) for name, flags in ways.items()}
         for name, (cpu, megabytes, wall) in costs_of_way.items():

@@ -15,7 +15,13 @@ from halo_search.confidence.confidence import (
     fitted,
     rank_features,
 )
-from halo_search.confidence.features import Logistic, feature_names, query_features
+from halo_search.confidence.features import (
+    GAPS,
+    Logistic,
+    feature_names,
+    query_features,
+    temperature_of,
+)
 from halo_search.confidence.insertion import (
     SEEN,
     Probed,
@@ -65,7 +71,16 @@ def deviation(probability, correct, weights, kinds, num_kinds):
 
 
 def calibrate_on(
-    index, queries, own, matches=None, groups=None, uncertainty=None, *, known=None, seed=0
+    index,
+    queries,
+    own,
+    matches=None,
+    groups=None,
+    uncertainty=None,
+    *,
+    known=None,
+    names=None,
+    seed=0,
 ):
     """A `Confidence` that is true on the gallery of an index.
 
@@ -92,6 +107,8 @@ def calibrate_on(
         groups: `(Q,)`, which questions belong together, as captions of one image; each counts once.
         uncertainty: `(Q,)`, see `Confidence.fit`; then `Index.probability` takes it too.
         known: a `KnownQueries`, to travel with the calibration.
+        names: the features to read, of those that the probes reach; None: a softmax over the
+            gallery where a question wants one item, else gaps between scores.
         seed: of all that is drawn.
 
     Raises:
@@ -123,7 +140,7 @@ def calibrate_on(
             "them apart. If few are right, check that row i of `own` is what row i of `queries` "
             "wants"
         )
-    names = _names(probed, rows, uncertainty)
+    names = _names(probed, rows, uncertainty, names)
     learning, held_out = checks.halves(numbers, seed)
     if (
         len(np.unique(numbers[held_out])) < LEAST_HELD_OUT
@@ -131,9 +148,11 @@ def calibrate_on(
     ):
         learning, held_out = np.arange(count), np.arange(0)
     weights, alike = _weights(index, own, rows, checks.weights(numbers), wants, seed)
-    inside = query_features(probed.scores, uncertainty, names)
+    temperature = temperature_of(probed.scores)
+    inside = query_features(probed.scores, uncertainty, names, temperature)
     logistic = fitted(names, inside[learning], correct[learning], weights[learning])
-    confidence = Confidence(names, logistic, len(learning), int(correct[learning].sum()))
+    taught = len(learning), int(correct[learning].sum())
+    confidence = Confidence(names, logistic, *taught, temperature=temperature)
     # Half of the probes taught the weights; how often answers are right, all of them tell.
     shift = confidence.logistic.missing_bias(inside, correct, weights)
     confidence = moved(confidence, shift)
@@ -238,21 +257,26 @@ def ask_probes(index, queries, own, matches=None, seed=0):
     return probed, rows, copies, per_kind
 
 
-def _names(probed, rows, uncertainty):
-    """The features of ranks that the probes' own items and the gallery reach."""
+def _names(probed, rows, uncertainty, names):
+    """The features to read, of ranks that the probes' own items and the gallery reach."""
     # Answers 2 … R of a real question may all be of its kind, which no probe that brings fewer can
-    # show. Of items that the gallery holds several times few different ones are seen.
+    # show. Of items that the gallery holds several times few different ones are seen. A softmax
+    # shares its probability among items of a kind, of which the gallery may hold more than a probe
+    # brings.
     there = feature_names(probed.scores, uncertainty)
     reach = float(np.median(probed.without.different))
     brought = float(np.median((rows >= 0).sum(axis=1)))
     if brought > 1:
         reach = min(reach, brought)
+    if names is None:
+        unread = ("softmax",) if brought > 1 else GAPS
+        names = [name for name in there if name not in unread]
 
     def is_reached(name):
         kind, _, rank = name.partition("_")
         return kind != "agreement" or int(rank) <= max(reach, 1)
 
-    return tuple(name for name in there if is_reached(name))
+    return tuple(name for name in there if name in names and is_reached(name))
 
 
 class _Asked(NamedTuple):

@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from halo_search.confidence import quality
-from halo_search.confidence.features import SIGNS, Logistic, feature_names, query_features
+from halo_search.confidence.features import (
+    SIGNS,
+    Logistic,
+    feature_names,
+    query_features,
+    temperature_of,
+)
 from halo_search.confidence.known import KnownQueries
 from halo_search.confidence.scores import QueryScores
 from halo_search.confidence.sigmoid import expit, logit
@@ -19,7 +25,8 @@ from halo_search.files.atomic import write_text
 from halo_search.files.json_files import pack, unpack
 from halo_search.files.written import read_sealed, sealed
 
-FORMAT, VERSION = "halo-confidence", 7
+FORMAT, VERSION = "halo-confidence", 8
+READ = (7, VERSION)  # version 7 knows no temperature, and reads no softmax
 LEAST, LEAST_OF_EACH = 20, 3  # probes, and of them right ones and wrong ones
 GROWTH = 0.05  # share by which a gallery may grow or shrink before its calibration is void
 PENALTY = 0.01
@@ -72,10 +79,13 @@ class Confidence:
         known: `KnownQueries`, what the model has seen in training, or None.
         copies: the cosine from which answers are copies of one another, or None.
         in_gallery: the `InGallery`, what probes tell of the gallery, or None.
+        temperature: of the softmax over the gallery, in units of the scores; None of calibrations
+            that read none.
 
     Relations: with one feature it is Platt scaling of that feature.
 
-    Reference: Platt, "Probabilistic outputs for support vector machines", 1999.
+    Reference: Platt, "Probabilistic outputs for support vector machines", 1999; Guo et al., "On
+        Calibration of Modern Neural Networks", ICML 2017, for the softmax.
     """
 
     names: tuple[str, ...]
@@ -86,6 +96,7 @@ class Confidence:
     known: KnownQueries | None = None
     copies: float | None = None
     in_gallery: InGallery | None = None
+    temperature: float | None = None
 
     @classmethod
     def fit(cls, similarity, correct, uncertainty=None, *, names=None, penalty=None, groups=None):
@@ -127,10 +138,12 @@ class Confidence:
             if unknown or not len(names) or isinstance(names, str):
                 raise ValueError(f"`names` must be a list of {', '.join(there)}; received {names}")
             there = tuple(name for name in there if name in names)
-        features = query_features(scores, uncertainty, there)
+        temperature = temperature_of(scores)
+        features = query_features(scores, uncertainty, there, temperature)
         weights = None if groups is None else checks.weights(checks.numbered(groups, len(scores)))
         logistic = fitted(there, features, correct, weights, penalty)
-        return cls(there, logistic, len(correct), int(correct.sum()))
+        taught = len(correct), int(correct.sum())
+        return cls(there, logistic, *taught, temperature=temperature)
 
     def probability(self, similarity, uncertainty=None):
         """The probability that the first answer is right, `(Q,)` float64 in [0, 1], of scores `(Q,
@@ -150,7 +163,8 @@ class Confidence:
         """What `probability` reads, `(Q, features)`, see `names`; raises as it does."""
         if uncertainty is not None and "uncertainty" not in self.names:
             raise ValueError("this confidence was fitted without uncertainty; leave it out")
-        return query_features(QueryScores.of(similarity), uncertainty, self.names)
+        scores = QueryScores.of(similarity)
+        return query_features(scores, uncertainty, self.names, self.temperature)
 
     def later(self, first, scores, mean, variance):
         """How likely the answers after the first are wanted items too, `(Q, k − 1)`, by the log
@@ -208,13 +222,13 @@ class Confidence:
         value = read_sealed(path)
         if value.get("format") != FORMAT:
             raise InputError(f"{path}: is not a calibration")
-        if value.get("version") != VERSION:
+        if value.get("version") not in READ:
             raise InputError(
                 f"{path}: is a calibration of version {value.get('version')!r}, not of version "
                 f"{VERSION}: make it again, with `halo search build` or "
                 "zoo.Retriever.build and its save"
             )
-        return unpack(cls, value["calibration"])
+        return unpack(cls, {"temperature": None, **value["calibration"]})
 
 
 def rank_features(first, scores, mean, variance):

@@ -37,8 +37,6 @@ READS = {
 PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.003, WORDS: 0.003}
 _ODDS = 12.0  # the greatest log odds that are told apart
 ALBUM = 0.4  # share of the probes' items that these are worth, below which a gallery is of one kind
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)  # of the scores beyond the best 20
-REACH = 6.0  # standard deviations below the mean that count
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
 # Of each test of a cut-off, that it passes unjustly: a tenth of what is promised of a gallery. Its
 # questions share its items, so that they tell less than as many independent ones; at 0.05 a promise
@@ -152,22 +150,8 @@ class Fits:
         return np.minimum(expit(slope * np.asarray(scores, np.float64) + bias), self.ceiling)
 
     def number(self, scores):
-        """Σ ρ over a whole gallery, `(Q,)`: the best 20 of the `QueryScores` are exact, the others
-        taken for a normal distribution cut off at the lowest of these, by Gauss–Legendre
-        quadrature."""
-        top, size, mean = scores.top, scores.size, scores.mean
-        found = self.others(top).sum(axis=1)
-        rest = size - top.shape[1]
-        some = np.maximum(rest, 1.0)
-        middle = (size * mean - top.sum(axis=1)) / some
-        squares = size * (scores.variance + mean**2) - (top**2).sum(axis=1)
-        deviation = np.sqrt(np.maximum(squares / some - middle**2, 1e-12))
-        end = np.minimum((top[:, -1] - middle) / deviation, REACH)
-        half = np.maximum((end + REACH) / 2, 1e-6)
-        z = -REACH + half[:, None] * (NODES + 1)
-        density = WEIGHTS * np.exp(-0.5 * z**2)
-        likely = self.others(middle[:, None] + deviation[:, None] * z)
-        return found + rest * (density * likely).sum(axis=1) / density.sum(axis=1)
+        """Σ ρ over a whole gallery, `(Q,)`, of `QueryScores`."""
+        return scores.total(self.others)
 
     def opinion(self, plain, scores, shown, asked, short):
         """P of results `(Q, k)` by the second opinion on `plain`, P by the scores alone; `plain`

@@ -10,6 +10,7 @@ import numpy as np
 
 from halo_search.confidence.bank import Bank
 from halo_search.confidence.calibrate import calibrate_on, calibrated_elsewhere
+from halo_search.confidence.features import WITHOUT_SOFTMAX
 from halo_search.confidence.fits import Fits
 from halo_search.confidence.known import KnownQueries, SeenTexts
 from halo_search.embeddings.arrays import KEYS, joined, length, parts_of, take
@@ -167,7 +168,8 @@ class Probes:
         if direction is None:
             direction = direction_of(index.description["side"])
         known, pairs = self.known.get(direction), self.pairs(direction)
-        confidence = calibrate_on(index, **pairs, known=known, seed=seed)
+        names = WITHOUT_SOFTMAX if self.fits else None
+        confidence = calibrate_on(index, **pairs, known=known, names=names, seed=seed)
         if self.general is None:
             return confidence
         return calibrated_elsewhere(confidence, index, pairs, self.own_questions(direction))

@@ -76,9 +76,9 @@ def is_short(text: str) -> bool:
 class CaptionBank:
     """Which captioned photos hold which stems, of sorted stems: a prior for short questions."""
 
-    # The packaged bank is of MS COCO's val2017 captions (CC BY 4.0, see zoo/photos/CREDITS): no
-    # caption is in it. The photos of a stem are those from `starts` on, rising. `words` are the
-    # captions' words as they are spelled, and how many photos hold each.
+    # The packaged bank is of MS COCO's val2017 captions (CC BY 4.0, see CREDITS beside the packaged
+    # photos); no caption is in it. The photos of a stem are those from `starts` on, rising. `words`
+    # are the captions' words as they are spelled, and how many photos hold each.
 
     def __init__(self, stems, starts, photos, size, words):
         self.stems, self.starts, self.photos = stems, np.asarray(starts), np.asarray(photos)

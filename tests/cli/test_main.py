@@ -142,7 +142,7 @@ def test_the_names_and_sizes_of_public_models_are_those_of_kerashub():
             assert int(row["parameters"]) == round(known[row["name"]]["metadata"]["params"] / 1e6)
 
 
-BUILD = ("search", "build", str(ROOT / "zoo" / "photos"), "OUT", "--model", "photos_pfe")
+BUILD = ("search", "build", str(ROOT / "halo_search" / "photos"), "OUT", "--model", "photos_pfe")
 FOLDER = "no such folder of images, or CSV or TSV file"
 MODEL = "no such model: 'phtos_pfe'; a model must be one of the presets "
 SETUP = "nowhere/search.json: there is no such file; expected what `build` wrote"

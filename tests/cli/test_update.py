@@ -173,12 +173,10 @@ def test_a_replaced_model_encodes_everything_again(model_folder, photos, tmp_pat
     np.testing.assert_allclose(vectors(out)["b.png"], [500 / 255, 0, 0], atol=1e-3)
 
 
-def test_an_update_needs_a_source(model_folder, photos, tmp_path, capsys):
+def test_an_update_needs_a_source(model_folder, photos, tmp_path):
     parts, out = str(tmp_path / "parts"), tmp_path / "out"
     main(["encode", str(photos), parts, "--model", str(model_folder)])
-    counted = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
     main(["index", parts, str(out)])
-    assert f"{out}: {counted}" in capsys.readouterr().out.splitlines()
     with pytest.raises(InputError, match="does not know its source"):
         main(["update", str(out)])
     with pytest.raises(InputError, match="expected what `build` wrote"):

@@ -193,7 +193,7 @@ def test_a_terminal_is_told_items_a_second_and_the_time_left(tmp_path, monkeypat
     shown, now = io.StringIO(), iter(range(10**6))
     console = Console(file=shown, force_terminal=True, width=100)
     bar = functools.partial(Progress, console=console, auto_refresh=False, get_time=now.__next__)
-    monkeypatch.setattr("halo_search.collection.encoding.Progress", bar)
+    monkeypatch.setattr("halo_search.collection.progress.Progress", bar)
     collection.encode(numbers(*range(9)), Numbers(), tmp_path, {}, part_size=2)
     assert re.search(r"9/9 \d+\.\d/s\S* \S*0:00:00", shown.getvalue())
 
@@ -256,7 +256,7 @@ def test_sources_and_folders_that_are_none(tmp_path):
     with pytest.raises(InputError, match="holds no image"):
         collection.read_source(tmp_path)
     (tmp_path / "a.csv").write_text("image\nb.png\n")
-    with pytest.raises(InputError, match="this model reads none"):
+    with pytest.raises(InputError, match="this model reads no vectors"):
         collection.read_source(tmp_path / "a.csv", names=["a"])
     with pytest.raises(InputError, match="needs --cluster"):
         encode(numbers(1), Numbers(), "gs://bucket/parts")

@@ -30,6 +30,7 @@ def test_what_is_said_is_right_in_galleries_of_other_sizes(probes, size):
     confidence = calibrate_on(index, queries, own)
     asked = asked[:1000]
     said, right, ranks = measured(index, items, asked, confidence)
+    assert confidence.names == ("softmax", "z_score", "agreement_5", "agreement_10")
     assert abs(said.mean() - right.mean()) < 0.05
     assert abs(np.mean(ranks <= confidence.first_k(0.1)) - 0.9) < 0.05
 
@@ -152,6 +153,7 @@ def test_a_gallery_may_hold_more_of_a_class_than_probes_bring(spread, count):
     confidence = calibrate_on(index, *probes)
     assert "agreement_5" in confidence.names
     assert "agreement_10" not in confidence.names
+    assert "softmax" not in confidence.names
     right = item_labels[index.search(asked, 1)[1][:, 0]] == asked_labels
     assert (
         abs(index.probability(asked, confidence).mean() - right.mean()) < 0.12

@@ -67,11 +67,27 @@ def test_it_is_the_same_after_saving(draw, tmp_path):
     assert path.stat().st_size < 100_000
 
 
+def test_a_calibration_of_the_version_before_is_read(draw, tmp_path):
+    world, file = draw(seed=0), tmp_path / "calibration.json"
+    confidence = Confidence.fit(world.similarity, world.correct, names=["z_score", "log_gap_2"])
+    confidence.save(file)
+    contents = read_sealed(file)
+    calibration = {
+        name: value for name, value in contents["calibration"].items() if name != "temperature"
+    }
+    former = {**contents, "version": 7, "calibration": calibration}
+    file.write_text(json.dumps(sealed(former)))
+    again = Confidence.load(file)
+    assert again.temperature is None
+    expected = confidence.probability(world.similarity)
+    np.testing.assert_array_equal(again.probability(world.similarity), expected)
+
+
 @pytest.mark.parametrize(
     ("key", "new", "message"),
     [
         ("format", "other", "is not a calibration"),
-        ("version", 5, "of version 5, not of version 7: make it again, with `halo search build`"),
+        ("version", 5, "of version 5, not of version 8: make it again, with `halo search build`"),
     ],
 )
 def test_a_file_that_is_no_calibration_is_refused(fitted, tmp_path, key, new, message):
@@ -96,7 +112,7 @@ def test_a_file_that_is_no_calibration_is_refused(fitted, tmp_path, key, new, me
             {"similarity": np.where(np.arange(30) < 7, 0.0, np.full((600, 30), np.nan))},
             r"`similarity` must be finite; received nan at \(0, 7\)",
         ),
-        ({"names": ["z_score", "entropy"]}, "`names` must be a list of best_minus_mean, z_score"),
+        ({"names": ["z_score", "entropy"]}, "`names` must be a list of best_minus_mean, softmax"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(draw, change, message):

@@ -11,9 +11,9 @@ from halo_search.confidence import (
     features,
     query_features,
 )
-from halo_search.confidence.features import Logistic
+from halo_search.confidence.features import Logistic, softmax_odds, temperature_of
 
-PLAIN = ("best_minus_mean", "z_score", "log_gap_2")
+PLAIN = ("best_minus_mean", "softmax", "z_score", "log_gap_2")
 
 
 def loops(row):
@@ -26,17 +26,40 @@ def loops(row):
     ]
 
 
+def odds_of(row, temperature):
+    """The log odds of the best score by a softmax, at most 12."""
+    others = np.exp((np.sort(row)[:-1] - row.max()) / temperature).sum()
+    return min(-np.log(others), 12.0)
+
+
+@pytest.mark.parametrize("items", [2, 12, 20])
+def test_the_softmax_of_a_small_gallery_is_exact(draw, items):
+    world = draw(count=50, items=items)
+    found = softmax_odds(QueryScores.of_matrix(world.similarity), 0.1)
+    expected = [odds_of(row, 0.1) for row in world.similarity]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_one_item_has_no_rival():
+    scores = QueryScores(np.array([[-3.0]]), np.array([-3.0]), np.zeros(1), 1)
+    assert softmax_odds(scores, 0.1) == [12.0]
+
+
 def test_features_are_what_their_table_says(draw):
     world = draw(count=200)
     expected = np.array([loops(row) for row in world.similarity])
     found = QueryScores.of_matrix(world.similarity, vectors=world.gallery)
     assert feature_names(found) == (*PLAIN, "agreement_5", "agreement_10")
     features = query_features(found)
-    np.testing.assert_allclose(features[:, :3], expected, atol=1e-10)
-    np.testing.assert_array_equal(features[:, 3:], found.agreement)
+    np.testing.assert_allclose(features[:, [0, 2, 3]], expected, atol=1e-10)
+    np.testing.assert_array_equal(features[:, 4:], found.agreement)
+    # Scores beyond the best 20 are taken for a normal distribution.
+    softmax = [odds_of(row, temperature_of(found)) for row in world.similarity]
+    np.testing.assert_allclose(features[:, 1], softmax, atol=0.3)
+    assert np.corrcoef(features[:, 1], softmax)[0, 1] > 0.99
     assert feature_names(world.similarity) == PLAIN
     chosen = query_features(found, names=["agreement_10", "z_score"])
-    np.testing.assert_array_equal(chosen, features[:, [4, 1]])
+    np.testing.assert_array_equal(chosen, features[:, [5, 2]])
 
 
 def test_copies_of_the_first_answer_are_no_rivals(draw):
@@ -58,6 +81,17 @@ def test_copies_of_the_first_answer_are_no_rivals(draw):
     np.testing.assert_array_equal(parts.second, doubled.second)
 
 
+def test_copies_take_no_probability_of_a_softmax(draw):
+    world = draw(count=50, items=12)
+    top = -np.sort(-world.similarity, axis=1)
+    twice = np.concatenate([top[:, :1], top], axis=1)
+    is_copy = np.zeros((50, 13), bool)
+    is_copy[:, 1] = True
+    doubled = QueryScores(twice, twice.mean(axis=1), twice.var(axis=1), 13, is_copy=is_copy)
+    expected = [odds_of(row, 0.1) for row in top]
+    np.testing.assert_allclose(softmax_odds(doubled, 0.1), expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("depth", [20, 100])
 def test_an_approximate_search_gives_the_same_features(draw, depth):
     world = draw(count=200)
@@ -72,7 +106,7 @@ def test_taking_matches_out_is_as_if_they_were_not_there(draw):
     found = query_features(QueryScores.of_matrix(world.similarity, ~world.relevance))
     for query in range(30):
         row = world.similarity[query][~world.relevance[query]]
-        np.testing.assert_allclose(found[query], loops(row), atol=1e-9)
+        np.testing.assert_allclose(found[query, [0, 2, 3]], loops(row), atol=1e-9)
 
 
 def loss_of(x, truth, penalty, share):

@@ -171,8 +171,10 @@ def test_it_is_the_same_again_and_travels_with_probes(
     )
     with_fits(probes, found, captioned.near).save(tmp_path / "probes.npz")
     read = Probes.load(tmp_path / "probes.npz").fits
+    # A file holds the ceiling, too, which is then not worked out from the trials again.
+    expected = {side: dataclasses.replace(one, most=one.ceiling) for side, one in found.items()}
     assert {side: pack(one) for side, one in read.items()} == {
-        side: pack(one) for side, one in found.items()
+        side: pack(one) for side, one in expected.items()
     }
     classes = Probes.of(captioned.images, captioned.captions, labels % 9, captioned.owners % 9)
     assert with_fits(classes, found) is classes  # of a class all items fit

@@ -100,15 +100,6 @@ def test_a_preamble_is_taken_off_and_told(retriever):
     assert typed.to_dict()["asked"] == bare.to_dict()["asked"] == "a red bird"
 
 
-def test_of_two_meanings_the_gallery_answers_one(retriever, birds, monkeypatch):
-    """The commoner one of a mistyped text has no answer here."""
-    captions = birds[1].records.captions
-    here = max(retriever.ask(list(captions[:40])), key=lambda answer: answer.probability).question
-    meanings = {"a truck in the snow": 0.0, here: -0.2}
-    monkeypatch.setattr(retriever.calibration.wording, "meanings", lambda text: meanings)
-    assert retriever.ask("mistyped").asked == here
-
-
 def test_a_judgement_of_embeddings_reads_their_texts(retriever):
     texts = ["a bird with a red crown", "a truck with an engine"]
     judgements = retriever.judged(retriever.tower("captions").of_texts(texts), "captions", texts)

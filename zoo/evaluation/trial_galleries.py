@@ -8,6 +8,7 @@ import numpy as np
 from halo_search.confidence import QueryScores
 from halo_search.confidence import fits as fitting
 from halo_search.confidence.calibrate import calibrate_on
+from halo_search.confidence.features import WITHOUT_SOFTMAX
 from halo_search.confidence.judge import Asked, Judge
 from halo_search.confidence.scores import best_first
 from halo_search.embeddings.arrays import centres, length, take
@@ -83,6 +84,7 @@ def _calibrated(learner, gallery, is_inside):
             take(learner.queries, probing),
             take(learner.items, own_items),
             learner.photo[probing][:, None] == learner.photo_of_item[own_items],
+            names=WITHOUT_SOFTMAX,
         )
     except ValueError:
         return None
