@@ -1,9 +1,7 @@
-"""A question from the shell, a server's first answer: by the index's ONNX tower and by TensorFlow.
+"""A question from the shell, and a server's first answer.
 
 `python -m benchmarks question`. Every command is a process of its own; its CPU time and its largest
 memory are what the kernel counts. Modules have their bytecode, as an installed package has.
-`halo search query INDEX TEXT --model photos_pfe` opens the model with TensorFlow, the same command
-without `--model` uses the tower beside the index.
 """
 
 import http.client
@@ -57,15 +55,9 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "index"
         search(["build", str(FOLDER), str(folder), "--model", MODEL, "--include-training"])
-        ways = {"the tower beside the index": [], "TensorFlow": ["--model", MODEL]}
-        costs_of_way = {name: costs(folder, flags) for name, flags in ways.items()}
-        for name, (cpu, megabytes, wall) in costs_of_way.items():
-            report.add(of=f"`halo search query`, {name}", seconds=cpu, megabytes=megabytes)
-            report.add(of=f"the same, wall clock, {name}", seconds=wall)
-        first, other = costs_of_way.values()
-        report.notes.append(
-            f"ratio of CPU {other[0] / first[0]:.1f}, of memory {other[1] / first[1]:.1f}"
-        )
+        cpu, megabytes, wall = costs(folder)
+        report.add(of="`halo search query`, CPU", seconds=cpu, megabytes=megabytes)
+        report.add(of="the same, wall clock", seconds=wall)
         file, start = Path(home) / "tower", time.perf_counter()
         with served(str(folder), SERVER.format(file=str(file))) as (address, process):
             ask(address, QUESTION)
@@ -100,9 +92,9 @@ def of_answer(address, server, keeps, count=500):
     return (cpu_seconds(server) - before) / count, (time.perf_counter() - start) / count
 
 
-def costs(folder, flags):
+def costs(folder):
     """Medians of `(CPU seconds, MB, seconds)` of the command."""
-    command = [sys.executable, "-c", CODE, "search", "query", str(folder), QUESTION, *flags]
+    command = [sys.executable, "-c", CODE, "search", "query", str(folder), QUESTION]
     rows = []
     for _ in range(REPEATS + 1):  # the first one reads the disk
         start = time.perf_counter()
