@@ -27,7 +27,7 @@ WITHOUT_SOFTMAX = ("best_minus_mean", "z_score", "log_gap_2", *AGREEMENTS, "unce
 # Of the mean standard deviation of a query's scores: maximum likelihood gives .29 to .33 over four
 # galleries of photos of two models, and this is as good (docs/results/rivals.md).
 TEMPERATURE = 0.3
-_ODDS = 12.0  # the greatest log odds of a softmax that are told apart
+ODDS = 12.0  # the greatest log odds that are told apart
 
 _FLAT = 1e-9  # of the loss's slope
 _HALVINGS = 60  # of an interval, to the last digit of a float
@@ -74,7 +74,6 @@ def query_features(scores, uncertainty=None, names=None, temperature=None):
             f"the features {', '.join(missing)} were expected; received {', '.join(there)}, from "
             f"the best {scores.top.shape[1]} scores"
         )
-    temperature = temperature_of(scores) if temperature is None else temperature
     above, deviation = scores.top[:, 0] - scores.mean, np.sqrt(scores.variance)
     least = LEAST_GAP * deviation
     gap = scores.top[:, 0] - scores.second + least
@@ -84,6 +83,8 @@ def query_features(scores, uncertainty=None, names=None, temperature=None):
         "log_gap_2": np.log(gap, out=np.zeros_like(gap), where=least > 0),
     }
     if "softmax" in names:
+        if temperature is None:
+            temperature = temperature_of(scores)
         columns["softmax"] = softmax_odds(scores, temperature)
     if scores.agreement is not None:
         columns |= dict(zip(AGREEMENTS, scores.agreement.T, strict=False))
@@ -99,11 +100,14 @@ def softmax_odds(scores, temperature):
     Reference: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017.
     """
     best = scores.top[:, :1]
-    weight = lambda values: np.exp((values - best) / temperature)  # noqa: E731
+
+    def weight(values):
+        return np.exp((values - best) / temperature)
+
     others = scores.total(weight) - 1.0
     if scores.is_copy is not None:
         others = others - np.where(scores.is_copy, weight(scores.top), 0.0).sum(axis=1)
-    return -np.log(np.maximum(others, np.exp(-_ODDS)))
+    return -np.log(np.maximum(others, np.exp(-ODDS)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -199,8 +203,10 @@ def _with_signs(x, truth, share, ridge, start, found, signs):
     """
     signs = np.append(np.asarray(signs), 0)
     held = signs * found < 0
+    if not held.any():
+        return found
     tried = set()
-    while held.any() and held.tobytes() not in tried:
+    while held.tobytes() not in tried:
         tried.add(held.tobytes())
         free = ~held
         found = np.zeros(len(start))
@@ -213,7 +219,7 @@ def _with_signs(x, truth, share, ridge, start, found, signs):
         if falls.max() <= _FLAT:
             return found
         held = held & (np.arange(len(held)) != falls.argmax())
-    return found if not held.any() else _by_bounds(x, truth, share, ridge, start, signs)
+    return _by_bounds(x, truth, share, ridge, start, signs)
 
 
 def _by_bounds(x, truth, share, ridge, start, signs):

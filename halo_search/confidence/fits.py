@@ -8,7 +8,7 @@ import numpy as np
 
 from halo_search.confidence import quality
 from halo_search.confidence.bank import COLUMNS
-from halo_search.confidence.features import Logistic
+from halo_search.confidence.features import ODDS, Logistic
 from halo_search.confidence.sigmoid import expit, logit
 from halo_search.confidence.students_t import students_quantile
 from halo_search.confidence.words import is_short
@@ -35,7 +35,6 @@ READS = {
     WORDS: ("score", "z_score", "prior", "told", "words", "share", "captions"),
 }
 PENALTIES = {FIRST: 0.03, LATER: 0.01, SHORT: 0.003, WORDS: 0.003}
-_ODDS = 12.0  # the greatest log odds that are told apart
 ALBUM = 0.4  # share of the probes' items that these are worth, below which a gallery is of one kind
 LEAST_ANSWERED = 0.05  # share of a trial's questions from which a cut-off is tested
 # Of each test of a cut-off, that it passes unjustly: a tenth of what is promised of a gallery. Its
@@ -227,7 +226,7 @@ def opinion_features(plain, scores, shown, asked):
     best, others = top[:, 0], top[:, 1:] if top.shape[1] > 1 else top
     prior = np.zeros(len(top)) if asked.prior is None else np.nan_to_num(asked.prior)
     found = {
-        "odds": np.clip(logit(np.clip(plain, 1e-9, 1 - 1e-9)), -_ODDS, _ODDS),
+        "odds": np.clip(logit(np.clip(plain, 1e-9, 1 - 1e-9)), -ODDS, ODDS),
         "score": shown,
         "z_score": (shown - scores.mean[:, None]) / deviation[:, None],
         "gap_5": (best - others[:, :4].mean(axis=1))[:, None],

@@ -87,14 +87,8 @@ class Save(Build):
         return command(save)
 
 
-class Encode:
+class Encode(Build):
     """Parts."""
-
-    def start(self, folder):
-        photos(folder / "source", 4)
-        outcome = self.change(folder)
-        photos(folder / "source", 7)
-        return outcome
 
     def change(self, folder):
         words = ["encode", folder / "source", folder / "out", "--model", MODEL]
