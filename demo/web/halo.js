@@ -40,6 +40,6 @@ export function legend() {
     h("dl", {},
       h("dt", {}, sample(0.8, [0.7, 0.88])), h("dd", {}, "The ring fills with the probability that the photo fits."),
       h("dt", {}, sample(0.6, [0.2, 0.9])), h("dd", {}, "The soft band shows where it may really lie. Few photos make it wide."),
-      h("dt", {}, sample(0.4, null)), h("dd", {}, "Dashed: how far off it may be is not known, of short questions and of unknown words."),
+      h("dt", {}, sample(0.4, null)), h("dd", {}, "Dashed: for short questions and unknown words, how far off it may be is not known."),
     ));
 }
