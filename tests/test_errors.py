@@ -13,7 +13,10 @@ import pytest
 from demo.__main__ import main as demo
 from export import warmup
 from halo_search.collection.cluster import encode_on_cluster
+from halo_search.collection.parts import Encoded, write_part
 from halo_search.errors import MissingPackageError, require
+from halo_search.files.stores import files_below
+from halo_search.files.vector_files import read_vectors
 from zoo import encoders
 from zoo.data.text.clip_tokenizer import ClipTokenizer
 from zoo.encoders import weight_arrays
@@ -21,6 +24,7 @@ from zoo.metrics import read_instance_labels
 from zoo.models.frozen import write_onnx
 
 ROOT = pathlib.Path(__file__).parent.parent
+NO_ITEMS = Encoded([], {})
 RECURRENT = types.SimpleNamespace(is_recurrent=True)  # all of a tower that is asked for
 
 
@@ -47,6 +51,8 @@ PLACES = {
     "a CLIP image backbone": ("keras_hub", "models", lambda: encoders.clip_image("tiny")),
     "a CLIP text backbone": ("keras_hub", "models", lambda: encoders.clip_text("tiny")),
     "a gallery on the disk": ("lancedb", "large", import_lance),
+    "an encoded collection": ("pyarrow", "arrow", lambda: write_part("x", NO_ITEMS, "float32")),
+    "an object store": ("pyarrow", "arrow", lambda: list(files_below("s3://bucket/photos"))),
     "the demo's page": ("gradio", "demo", lambda: demo([])),
     "COCO's instances": ("pycocotools", "models", lambda: read_instance_labels("x.json", [1])),
     "answers for programs": (
@@ -71,6 +77,13 @@ def test_what_needs_an_extra_names_it(package, extra, use, remove, monkeypatch):
         f'the package {package} is not installed: pip install ".[{extra}]" in the checkout, or '
         f'"halo-zoo[{extra}]" once it is released'
     )
+
+
+def test_vectors_in_a_parquet_file_name_the_extra(tmp_path, remove):
+    (tmp_path / "vectors.parquet").write_bytes(b"PAR1")
+    remove("pyarrow")
+    with pytest.raises(MissingPackageError, match=r"^the package pyarrow .*\.\[arrow\]"):
+        read_vectors(tmp_path / "vectors.parquet")
 
 
 def test_it_is_caught_as_an_import_error_too(remove):

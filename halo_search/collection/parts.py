@@ -11,7 +11,7 @@ import numpy as np
 
 from halo_search.collection.sources import Items
 from halo_search.embeddings.arrays import joined
-from halo_search.errors import InputError
+from halo_search.errors import InputError, require
 from halo_search.files.json_files import parsed
 from halo_search.files.stores import open_file
 from halo_search.files.written import read_sealed
@@ -57,11 +57,14 @@ def merged(parts: Sequence[Encoded]) -> Encoded:
     )
 
 
+def _arrow():
+    """`(pyarrow, pyarrow.parquet)`, which a question does not need. Raises MissingPackageError."""
+    return require("pyarrow", extra="arrow"), require("pyarrow.parquet", extra="arrow")
+
+
 def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = None) -> None:
     """Writes a part to a path or an open file: names, stamps of the items, and the embedding."""
-    import pyarrow as arrow  # here: a question needs no parts
-    from pyarrow import parquet
-
+    arrow, parquet = _arrow()
     columns = {
         "name": arrow.array(encoded.names, arrow.string()),
         "stamp": arrow.array(_stamps(encoded.names, items), arrow.string()),
@@ -130,8 +133,7 @@ def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
 @contextlib.contextmanager
 def _reading(path, columns):
     """Yields `(table, notes)` of a part."""
-    from pyarrow import parquet  # here: a question needs no parts
-
+    _, parquet = _arrow()
     try:
         with open_file(path) as file:
             # Threads of Arrow that still hold a buffer of Python's abort a process that ends.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from halo_search.errors import InputError
+from halo_search.errors import InputError, require
 from halo_search.files.atomic import atomic, is_temporary
 from halo_search.files.json_files import parsed
 from halo_search.files.written import KEY, Written, read_sealed, sealed
@@ -76,8 +76,7 @@ def write_file(path: Any, contents: bytes) -> None:
 def files_below(folder: Any, deep: bool = True) -> Iterator[StoredFile]:
     """The files of a folder of an object store, with all folders below it unless not `deep`;
     none if it does not exist. Raises InputError if it cannot be listed."""
-    from pyarrow import fs  # here: a question reads no store
-
+    fs = _filesystems()
     with _as_input_error(folder):
         system, inside = _located(folder)
         scheme = str(folder).partition("://")[0]
@@ -91,8 +90,7 @@ def files_below(folder: Any, deep: bool = True) -> Iterator[StoredFile]:
 def file_at(path: Any) -> StoredFile | None:
     """One file of an object store, or None where it does not exist. Raises InputError if the store
     refuses."""
-    from pyarrow import fs  # here: a question reads no store
-
+    fs = _filesystems()
     with _as_input_error(path):
         system, inside = _located(path)
         entry = system.get_file_info(inside)
@@ -206,11 +204,15 @@ def _located(path):
     return _filesystem(scheme, inside.partition("/")[0], os.getpid()), inside.rstrip("/")
 
 
+def _filesystems():
+    """`pyarrow.fs`, which only object stores need. Raises MissingPackageError."""
+    return require("pyarrow.fs", extra="arrow")
+
+
 @functools.cache
 def _filesystem(scheme, bucket, process):
     """The filesystem of a bucket. A process that was forked opens its own."""
-    from pyarrow import fs  # here: a question reads no store
-
+    fs = _filesystems()
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if scheme in ("s3", "s3a") and (region or endpoint):

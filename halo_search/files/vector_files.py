@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halo_search.errors import InputError
+from halo_search.errors import InputError, require
 from halo_search.files.tables import SEPARATORS, read_table
 from halo_search.files.text_files import read_lines
 
@@ -127,8 +127,8 @@ def _chosen(path, name, what, ranks, rank):
 
 def _parquet(path, name, what):
     """A column of vectors `(rows, dim)`, or of texts."""
-    from pyarrow import compute, parquet  # here: other files need none of it
-
+    parquet = require("pyarrow.parquet", extra="arrow")
+    compute = require("pyarrow.compute", extra="arrow")
     schema = parquet.read_schema(path)
     ranks = {field.name: 2 if field.type.num_fields else 1 for field in schema}
     chosen = _chosen(path, name, what, ranks, None if what is None else 2)

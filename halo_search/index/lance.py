@@ -10,12 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from halo_search.confidence import GalleryMoments
 from halo_search.embeddings.arrays import as_arrays, length, take
 from halo_search.embeddings.spaces import SPACES
-from halo_search.errors import InputError
+from halo_search.errors import InputError, require
 from halo_search.index import exact, plan, scoring
 from halo_search.index.columns import assign_ids, held_ids
 from halo_search.index.exact import best
@@ -32,6 +31,8 @@ from halo_search.index.lance_store import (
 )
 from halo_search.index.lance_vectors import TableVectors, among, portions
 from halo_search.index.searchable import Searchable, alone
+
+pa = require("pyarrow", extra="large")
 
 _CHUNK, _QUERIES = 16384, 256  # at once: items to vectors, asked
 _HISTORY = timedelta(days=7)  # of states that the manifest names no more, for who still reads them

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from halo_search.embeddings.spaces import SearchSpace
 from halo_search.errors import require
@@ -12,6 +11,7 @@ from halo_search.index.columns import refuse_missing
 from halo_search.index.lance_store import first_line
 
 require("lancedb", extra="large")
+pa = require("pyarrow", extra="large")
 
 from lancedb.index import BTree, IvfPq  # noqa: E402
 

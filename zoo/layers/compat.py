@@ -59,7 +59,7 @@ def replace_moments(
 def fetched_file(handle: str, name: str) -> str:
     """Fetches one file of a folder on a hub, `"hf://user/model"` or `"kaggle://…"`, by KerasHub's
     fetcher, which caches it, and returns its path here."""
-    return require("keras_hub.src.utils.preset_utils", "text").get_file(handle, name)
+    return require("keras_hub.src.utils.preset_utils", extra="models").get_file(handle, name)
 
 
 def byte_pairs_of(tokenizer: keras.layers.Layer) -> Any:
