@@ -18,7 +18,6 @@ from zoo.data.text.captions import token_ids
 from zoo.models.tower import Forward
 
 _BATCH, _IMAGES = 64, 32  # captions and images at once
-_STEP = 4  # lengths are rounded up to these, so that a handful of graphs serves all of them
 _NOTHING = 0  # the id of padding, of every tokenizer
 
 
@@ -88,22 +87,21 @@ def _digest(facts, backbone, contents):
 
 
 def _by_length(backbone, ids):
-    """Yields `(rows, their vectors)`, with no more padding than a batch needs."""
+    """Yields `(rows, their vectors)`, those of about one length together: padding costs as much as
+    words."""
     ids = np.asarray(ids, np.int32)
     lengths = np.maximum(1, (ids != _NOTHING).sum(axis=1))
-    lengths = np.minimum(-(-lengths // _STEP) * _STEP, ids.shape[1])
+    order = np.argsort(lengths, kind="stable")
 
+    # One graph for all lengths, since tracing one takes as long as encoding a thousand captions.
     # `call`, since `__call__` insists on as many ids as the model was made for.
-    @tf.function(reduce_retracing=False)
+    @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32)])
     def output(batch):
         return backbone.call(batch, training=False)["pooled"]
 
-    for length in np.unique(lengths):
-        alike = np.flatnonzero(lengths == length)
-        traced = output.get_concrete_function(tf.TensorSpec((None, length), tf.int32))
-        for start in range(0, len(alike), _BATCH):
-            rows = alike[start : start + _BATCH]
-            yield rows, traced(tf.constant(ids[rows, :length])).numpy()
+    for start in range(0, len(order), _BATCH):
+        rows = order[start : start + _BATCH]
+        yield rows, output(tf.constant(ids[rows, : lengths[rows].max()])).numpy()
 
 
 def _pictures(records: Records) -> str:
