@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Trains on drawn birds, as on your own folder, since nothing is trained on the packaged photos; then
 # asks the packaged photos by the packaged model.
 all: setup $(DRAWN)/pairs.csv
-	$(BIN)/halo train own_pairs --data-dir $(DRAWN) --held-out-share 0.2 --epochs 3 --out $(RUN)
+	$(BIN)/halo train own_pairs --data-dir $(DRAWN) --held-out-share 0.2 --epochs 2 --variance-epochs 2 --out $(RUN)
 	$(BIN)/halo search build halo_search/photos $(INDEX) --model photos_pfe
 	$(BIN)/halo search query $(INDEX) \
 		"a bus on a city street" "people outdoors" "a giraffe" -k 3
