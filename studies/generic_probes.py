@@ -11,8 +11,8 @@ them, drawn at random (*alike*) or those that are furthest in a random direction
 (*other contents*). All other photos with vectors fill the gallery.
 
 Each is judged alone and with the pairs of own photos, of the gallery's kind and not in it: 30, of
-Flickr8k's CLIP 15. A row is of several galleries. An interval is one of nine galleries of ten; its
-width comes from the other models of this table, never from the model of the row.
+Flickr8k's CLIP 15. A row is of several galleries. An interval holds what is true in nine galleries
+of ten; its width comes from the other models of this table, never from the model of the row.
 """
 
 import csv

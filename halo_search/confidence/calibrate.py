@@ -201,8 +201,8 @@ def _weights(index, own, rows, weights, wants, seed):
 
 
 def check_chance(index, queries, own, rows, wants, seed=0):
-    """Raises `AtChanceError` unless more own items come first among all own items than by chance,
-    by an exact test at 1 %. Arguments as of `found_first`."""
+    """Raises `AtChanceError` unless more probes find their own item than chance explains, by an
+    exact test at 1 %: each probe ranks the own items of all. Arguments as of `found_first`."""
     # At chance all K! orders of items are equally likely, r given ones are found in (K − r)! at
     # most, so P(X ≥ r) ≤ C(K, r) (K − r)! / K! = 1 / r!; 1 / 5! < 1 %.
     found, count = found_first(index, queries, own, rows, wants, seed)

@@ -102,7 +102,8 @@ class QueryScores:
 
     @classmethod
     def concatenate(cls, parts):
-        """The queries of several, one after the other; of each as many best scores as of all."""
+        """The queries of several `QueryScores`, one part after the other. Each keeps as many best
+        scores as the part that has fewest."""
         depth = min(part.top.shape[1] for part in parts)
         widths = {"top": depth, "agreement": len(reached_ranks(depth)), "is_copy": depth}
 

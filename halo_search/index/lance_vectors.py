@@ -62,7 +62,7 @@ class TableVectors:
     def nearest(
         self, table: Any, size: int, vectors: np.ndarray, count: int, where: str | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """About the nearest items of some queries.
+        """The nearest items of some queries, of a large table approximately.
 
         Args:
             table: LanceDB's.

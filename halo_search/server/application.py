@@ -212,8 +212,8 @@ def application(
     decoders: Decoders | None = None,
     token: str | None = None,
 ) -> fastapi.FastAPI:
-    """The server as an ASGI application that answers to the names `hosts`, of `hosts_of`, and to
-    who knows the token, if there is one."""
+    """The server as an ASGI application. It answers requests to the host names `hosts`, see
+    `hosts_of`, and where there is a token only those that carry it."""
     app = fastapi.FastAPI(
         title="Halo Zoo",
         summary="A gallery that says how sure it is",

@@ -113,8 +113,8 @@ def _fits_of(learner: Learner) -> Fits:
 
 
 def _strangers(learner):
-    """The scores of each question's best photos that are not its own, of those that travel with the
-    model, and whether they fit; None for captions."""
+    """`Strangers`: each question's best photos that are not its own, their scores and whether they
+    fit. Photos that do not travel with the model are left out; None for captions."""
     if learner.direction != "t2i":
         return None
     items, reference = learner.items, learner.captioned.reference

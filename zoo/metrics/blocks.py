@@ -15,7 +15,7 @@ BLOCK_BYTES = 2**26  # of one block of rows, large enough for BLAS
 
 
 class _Rows:
-    """What is read by rows."""
+    """A matrix `(N, M)` of which a block of rows is made at a time."""
 
     values_per_pair = 1  # the numbers behind one similarity
 
