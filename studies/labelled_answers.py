@@ -66,7 +66,7 @@ def first_result_rows(name, galleries):
     probability, fit = np.concatenate([one.first_results() for one in galleries]).T
     print(f"\n| {name}: said of first results | number | said | true | difference |")
     print("|---|---|---|---|---|")
-    apart = []
+    apart, counted = [], []
     for low, high in itertools.pairwise(BANDS):
         part = (probability >= low) & (probability < high)
         if not part.any():
@@ -74,6 +74,7 @@ def first_result_rows(name, galleries):
         predicted, true = probability[part].mean(), fit[part].mean()
         if part.sum() >= ENOUGH:
             apart.append(abs(predicted - true))
+            counted.append(probability[part])
         print(
             f"| {low:.2f}–{min(high, 1):.2f} | {part.sum()} | {predicted:.2f} | {true:.2f} | "
             f"{predicted - true:+.2f} |"
@@ -82,12 +83,26 @@ def first_result_rows(name, galleries):
     print(
         f"\n{len(fit)} first results: {probability.mean():.2f} / {fit.mean():.2f}, AUC {area:.2f}"
     )
+    print(
+        f"Where what is said is exactly true, a band of {ENOUGH} or more is off by more than "
+        f"{APART} in {100 * share_apart(counted):.0f} of 100 draws."
+    )
     farthest = max(apart, default=0.0)
     bands = f"{farthest:.2f} ({len(apart)} bands of {ENOUGH} or more)"
     return [
         Row.of(f"{name}: first results, said − true", bands, "<= .10", farthest <= APART),
         Row.of(f"{name}: AUC of {len(fit)} first results", area, ">= .85", area >= 0.85),
     ]
+
+
+def share_apart(bands, draws=20_000, seed=0):
+    """The share of draws in which one of the bands is off by more than `APART`, where each of its
+    probabilities is exactly true: so many first results cannot tell less."""
+    rng, is_apart = np.random.default_rng(seed), np.zeros(draws, bool)
+    for probabilities in bands:
+        fit = rng.random((draws, len(probabilities))) < probabilities
+        is_apart |= np.abs(fit.mean(axis=1) - probabilities.mean()) > APART
+    return float(is_apart.mean())
 
 
 def pair_rows(galleries, names, limits):
