@@ -50,6 +50,16 @@ def test_nothing_trained_is_calibrated_searched_reported_and_exported(files, tmp
     assert set(served["match"].structured_outputs) >= {"similarity", "image_mean"}
 
 
+def test_where_no_row_is_for_training_nothing_is_asked_of_it(files, tmp_path):
+    """Of the method none, which trains nothing; then nothing tells which questions are usual."""
+    splits = tmp_path / "splits.txt"
+    splits.write_text("\n".join(["validation"] * 150 + ["test"] * 150))
+    train(files, tmp_path / "run", "--splits", str(splits))
+    confidence = json.loads((tmp_path / "run" / "metrics.json").read_text())["confidence"]
+    assert confidence["t2i"]["calibration_error"] < 0.2
+    assert "declined_as_unknown" not in confidence["t2i"]
+
+
 @pytest.mark.usefixtures("one_eagerly")
 @pytest.mark.parametrize(
     "method",

@@ -19,7 +19,9 @@ TEXTS = 1500  # captions, and as many phrases, that are kept of word pieces
 
 def known_queries(model, train, held_out, seed=0, complete_model=None):
     """What is usual of queries, `halo_search.confidence.KnownQueries` by direction, but for one
-    with fewer than 99 held-out queries."""
+    with fewer than 99 held-out queries; none where nothing was trained on."""
+    if not train.records.num_images:
+        return {}
     rng = np.random.default_rng(seed)
     spelled = spells_words(model)
     images = _some(rng, train.records.num_images, MOST["images"])
