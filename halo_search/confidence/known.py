@@ -88,7 +88,8 @@ def ledoit_wolf(centred, covariance):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SeenTexts:
-    """How far a text lies from captions and phrases of training, of a tokenizer of word pieces."""
+    """How far a text lies from captions and phrases of training, for a model whose tokenizer
+    spells every word out of pieces."""
 
     # No word is unknown to it, so the vector has to tell: one less the mean cosine to the nearest
     # five kept texts (Sun et al., ICML 2022), less the place along a direction from made-up texts
@@ -147,8 +148,8 @@ class KnownQueries:
 
     @classmethod
     def fit(cls, training_means, means, *, rank=64, seed=0):
-        """Of vectors `(N, dim)` of training and `(Q, dim)` of at least 99 held-out queries of the
-        same kind: means, of Gaussians with the log variance behind them."""
+        """Learns from vectors `(N, dim)` of training and `(Q, dim)` of at least 99 held-out queries
+        of the same kind. A Gaussian's vector is its mean, followed by its log variance."""
         means = checks.matrix(means, "means")
         if len(means) < LEAST:
             raise ValueError(f"`means` must be of {LEAST} held-out queries; received {len(means)}")

@@ -252,7 +252,7 @@ class Probes:
 
     def of_points(self):
         """The probes of a model whose points are the means of these Gaussians, with the `fits` that
-        were learnt for these. What training saw of images was told by the variances too."""
+        were learnt for means. What is usual of images is left out: it was learnt with variances."""
         known = {side: one for side, one in self.known.items() if isinstance(one.shape, SeenTexts)}
         images, captions = ({"mean": side["mean"]} for side in (self.images, self.captions))
         return dataclasses.replace(

@@ -29,7 +29,8 @@ IRREGULAR = dict(pair.split(":") for pair in _IRREGULAR.split())
 
 @functools.lru_cache(256)  # a question's are looked at by its preambles, its prior and the judge
 def words_of(text: str) -> tuple[str, ...]:
-    """The words that `normalise` leaves of one text, without a graph: a search takes less time."""
+    """The words of one text in lower case, without marks: those that `normalise` leaves, which is a
+    TensorFlow graph and takes longer."""
     text = text.lower().replace("'", "").replace("’", "")
     kept = (c if c.isalnum() or unicodedata.category(c)[0] in "LMN" else " " for c in text)
     return tuple("".join(kept).split())

@@ -133,7 +133,7 @@ def commit(written: Written, setup: dict[str, Any]) -> None:
 
 
 def _named(setup):
-    """The names in the folder that a setup still needs."""
+    """The files and folders beside the setup that it names, and that are kept."""
     towers = setup.get("towers")
     towers_here = towers if isinstance(towers, str) else None  # else they are the package's
     named = {setup.get("index"), towers_here, setup.get("parts", {}).get("folder"), SKIPPED}

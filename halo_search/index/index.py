@@ -280,7 +280,8 @@ class Index(Searchable):
 
     @alone
     def places(self, ids):
-        """The row of the columns of each id; −1 where the index does not hold it."""
+        """The row in which each id stands, in vectors and columns; −1 of an id that the index does
+        not hold."""
         held = self._ids
         if not len(held):
             return np.full(np.shape(ids), exact.NONE)

@@ -21,9 +21,10 @@ _FIRST = re.compile(r"^(?:(?:an?|the|one|two|three|four|five|some|many)\s+)?", r
 def affirmed(text: str, lexicon: Lexicon, encode: Callable[[list[str]], Any]) -> str:
     """A text with a negation put as captions put it: by one word, where they have one.
 
-    Embeddings hardly read "without": they place "a man without a shirt" beside men in shirts. The
-    word is the one whose vector is nearest to the negation's, nearer than a word of another meaning
-    is, and nearer to the negation than to what is negated.
+    Embeddings hardly read "without": they place "a man without a shirt" beside men in shirts. Of
+    the words of captions the one is taken whose vector is nearest to that of "without shirt". It
+    has to be nearer than words of other meanings are, by `ALIKE`, and nearer to that than to
+    "shirt".
 
     Args:
         text: the question.

@@ -355,7 +355,7 @@ class Retriever:
 
     @property
     def similarity(self) -> Any:
-        """What ranks: that of the index, else the model's own."""
+        """The similarity that ranks the items: the index', else the model's own."""
         return self.gallery_model.similarity if self.index is None else self.index.similarity
 
     @property
