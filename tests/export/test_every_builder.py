@@ -17,9 +17,9 @@ from processes import python
 from zoo import embeddings
 from zoo.data import captions, sources
 
-pytestmark = pytest.mark.slow
-# Of the others test_matrix.py runs the signatures in this process, and test_features.py exports
-# points, sets and what has no index.
+# In `make test` test_matrix.py runs every system's signatures in its own process, test_features.py
+# exports points, sets and what has no index, and test_layout.py runs an export without the zoo.
+pytestmark = pytest.mark.very_slow
 FIRST = ("pcme",)
 OTHERS = tuple(name for name in tiny_models.BUILDERS if name not in FIRST)
 SCRIPT = pathlib.Path(__file__).parents[1] / "helpers" / "fresh_process.py"
@@ -108,7 +108,7 @@ def run_in_fresh_process(folder, exports, birds):
     ("name", "group"),
     [
         *(pytest.param(name, FIRST, id=name) for name in FIRST),
-        *(pytest.param(name, OTHERS, id=name, marks=pytest.mark.very_slow) for name in OTHERS),
+        *(pytest.param(name, OTHERS, id=name) for name in OTHERS),
     ],
 )
 def test_every_signature_equals_the_keras_model(differences, name, group):
