@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 
 from documented_install import ROOT, absent, blocks, install_line, run_without
+from halo_search.photos import FOLDER
 
 CODE = blocks(ROOT / "README.md", "python")[0]
 PRINTED = blocks(ROOT / "README.md", "text")[0]
@@ -30,6 +31,13 @@ try:
     import zoo
 except ImportError as error:
     print(error)
+"""
+_BUILT = """
+from halo_search.cli.search import main
+built = ["build", ".", "out", "--model", "photos_pfe", "--include-training"]
+main(built)
+main(built)
+main(["query", "out", "a dog", "-k", "3"])
 """
 
 
@@ -49,11 +57,23 @@ def test_the_line_is_that_of_every_page():
 @pytest.mark.slow
 def test_the_block_runs_without_what_the_line_does_not_bring(tmp_path):
     modules = absent(EXTRAS)
-    assert {"keras", "tensorflow", "keras_hub", "pycocotools", "matplotlib"} <= modules
+    assert {"keras", "tensorflow", "keras_hub", "pycocotools", "pyarrow"} <= modules
     assert not {"onnxruntime", "faiss", "gradio"} & modules
     lent = {**variables(tmp_path), "PYTHONPATH": str(ROOT)}
     done = run_without(modules, CODE, tmp_path, lent)
     assert done.stdout == PRINTED
+
+
+@pytest.mark.slow
+def test_a_gallery_is_built_updated_and_asked_without_it_too(tmp_path):
+    lent = {**variables(tmp_path), "PYTHONPATH": str(ROOT)}
+    for path in sorted(FOLDER.glob("*.jpg"))[:4]:
+        (tmp_path / path.name).symlink_to(path)
+    done = run_without(absent(EXTRAS), _BUILT, tmp_path, lent)
+    assert "(asked: dog)" in done.stdout.splitlines()[-4], done.stdout
+    assert [path.name for path in (tmp_path / "out" / "embeddings").glob("part-*")] == [
+        "part-000000.npz"
+    ]
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from halo_search.cli.encode import (
 from halo_search.cli.numbers import whole_number
 from halo_search.cli.parser import naming
 from halo_search.collection.encoding import continues
+from halo_search.collection.part_files import NPZ
 from halo_search.collection.sources import PICTURES
 from halo_search.errors import InputError
 from halo_search.files.json_files import read_object
@@ -153,7 +154,7 @@ def build(options):
     with built.locked(options.out) as written:
         _agree(options, written, items.names)
         folder = built.parts_for(written, lambda folder: continues(folder, identity))
-        parts = encoded(options, tower, items, folder)
+        parts = encoded(options, tower, items, folder, suffix=NPZ)
         _agree(options, written, set(items.names) - {name for name, _ in parts.rejected()})
         made = {name: getattr(options, name) for name in _REMEMBERED}
         report_count(options, parts, written, items.others)

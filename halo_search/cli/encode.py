@@ -8,6 +8,7 @@ from halo_search import collection
 from halo_search.cli.checks import check_model, check_path, check_source
 from halo_search.cli.parser import naming
 from halo_search.collection.encoding import DTYPES
+from halo_search.collection.part_files import PARQUET, check_format
 from halo_search.collection.parts import MANIFEST
 from halo_search.errors import InputError, require
 from halo_search.files.folders import counted
@@ -67,6 +68,7 @@ def encode(options):
     if options.cluster is not None:
         _encode_on_cluster(options)
         return
+    check_format(PARQUET)
     check_items(options)
     with naming("--model", options.model):
         check_model(options.model)
@@ -138,10 +140,18 @@ def _names_of(options):
     return None if options.names is None else list(map(str, read_column(options.names)))
 
 
-def encoded(options, tower, items, folder, dtype="float32"):
+def encoded(options, tower, items, folder, dtype="float32", suffix=PARQUET):
     """Encodes what is new of the items into parts."""
-    made = dtype, options.shard_size, getattr(options, "skip_bad", True)
-    return collection.encode(items, tower, folder, identity_of(options, tower), *made)
+    return collection.encode(
+        items,
+        tower,
+        folder,
+        identity_of(options, tower),
+        dtype=dtype,
+        part_size=options.shard_size,
+        skip_bad=getattr(options, "skip_bad", True),
+        suffix=suffix,
+    )
 
 
 def report_count(options, parts, written=None, others=()):

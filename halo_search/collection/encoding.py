@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from halo_search.collection.part_files import PARQUET, check_format
 from halo_search.collection.parts import MANIFEST, Collection, Encoded, read_names, write_part
 from halo_search.collection.sources import PICTURES, TEXTS, Items
 from halo_search.embeddings.arrays import parts_of
@@ -22,7 +23,7 @@ from halo_search.files.written import Written
 PART_SIZE = 4096
 DTYPES = ("float32", "float16")  # of vectors in parts
 # A number of this machine's, or a hash of a cluster's; of one tar each.
-_PART = re.compile(r"part-(?:(\d{1,9})|[0-9a-f]{16})\.parquet")
+_PART = re.compile(r"part-(?:(\d{1,9})|[0-9a-f]{16})\.(?:parquet|npz)")
 _TAR_PART = re.compile(r"tar-[0-9a-f]{16}\.parquet")
 _SOME = 3  # names in a message
 
@@ -63,6 +64,7 @@ def encode(
     part_size: int = PART_SIZE,
     skip_bad: bool = True,
     progress: bool = True,
+    suffix: str = PARQUET,
 ) -> "Collection":
     """Encodes what is new or has changed since the last call, by name, size and time.
 
@@ -78,6 +80,8 @@ def encode(
         part_size: items per part.
         skip_bad: whether items that cannot be read are left out.
         progress: whether to draw a bar.
+        suffix: `".parquet"`, which other programs read and Arrow writes, or `".npz"`. Parts of
+            earlier calls may have the other.
 
     Raises:
         InputError: if the folder holds anything else or vectors of another model, if nothing can be
@@ -87,6 +91,7 @@ def encode(
     from halo_search.collection.progress import progress_bar  # here: a question needs none
 
     check_part_size(part_size)
+    check_format(suffix)
     if callable(getattr(encoder, "of_files", None)):
         encoder = functools.partial(encode_items, encoder)
     if is_remote(folder):
@@ -105,12 +110,12 @@ def encode(
             encoded = encoder(some, lambda count: shown.advance(task, count))
             is_refused = bool(encoded.rejected) and not skip_bad
             if encoded.names or not is_refused:
-                name = f"part-{known.next + start // part_size:06d}.parquet"
+                name = f"part-{known.next + start // part_size:06d}{suffix}"
                 written.claim(name)
                 # What is refused is not rejected: the next call tries it again.
                 part = replace(encoded, rejected=[]) if is_refused else encoded
                 with atomic(written.folder / name) as temporary:
-                    write_part(temporary, part, dtype, some)
+                    write_part(temporary, part, dtype, some, suffix)
             if is_refused:
                 item, reason = encoded.rejected[0]
                 raise InputError(

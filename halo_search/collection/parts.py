@@ -1,23 +1,21 @@
-"""The parts of an encoded collection: Parquet files in a folder, and a manifest beside them."""
+"""The parts of an encoded collection: files in a folder, and a manifest beside them."""
 
-import contextlib
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from halo_search.collection.part_files import PARQUET, Columns, read_columns, write_columns
 from halo_search.collection.sources import Items
 from halo_search.embeddings.arrays import joined
-from halo_search.errors import InputError, require
+from halo_search.errors import InputError
 from halo_search.files.json_files import parsed
 from halo_search.files.stores import open_file
 from halo_search.files.written import read_sealed
 
 MANIFEST = "manifest.json"
-_NOTES = b"halo"
 
 
 @dataclass
@@ -57,37 +55,22 @@ def merged(parts: Sequence[Encoded]) -> Encoded:
     )
 
 
-def _arrow():
-    """`(pyarrow, pyarrow.parquet)`, which a question does not need. Raises MissingPackageError."""
-    return require("pyarrow", extra="arrow"), require("pyarrow.parquet", extra="arrow")
-
-
-def write_part(file: Any, encoded: Encoded, dtype: str, items: Items | None = None) -> None:
-    """Writes a part to a path or an open file: names, stamps of the items, and the embedding."""
-    arrow, parquet = _arrow()
-    columns = {
-        "name": arrow.array(encoded.names, arrow.string()),
-        "stamp": arrow.array(_stamps(encoded.names, items), arrow.string()),
+def write_part(
+    file: Any, encoded: Encoded, dtype: str, items: Items | None = None, suffix: str = PARQUET
+) -> None:
+    """Writes a part to a path or an open file: names, stamps of the items, and the embedding; as
+    Parquet, or as another format of `halo_search.collection.part_files`."""
+    texts = {"name": encoded.names, "stamp": _stamps(encoded.names, items)}
+    arrays = {
+        key: values if key == "mask" else _stored_as(dtype, values, encoded.names)
+        for key, values in encoded.arrays.items()
     }
-    for key, values in encoded.arrays.items():
-        flat = values if key == "mask" else _stored_as(dtype, values, encoded.names)
-        column = arrow.array(np.ascontiguousarray(flat).reshape(-1))
-        width = int(np.prod(values.shape[1:]))
-        is_scalar = values.ndim == 1
-        columns[key] = column if is_scalar else arrow.FixedSizeListArray.from_arrays(column, width)
     if encoded.uncertainty is not None:
-        columns["uncertainty"] = arrow.array(np.asarray(encoded.uncertainty, np.float32))
+        arrays["uncertainty"] = np.asarray(encoded.uncertainty, np.float32)
     stamps = _stamps([name for name, _ in encoded.rejected], items)
-    pairs = zip(encoded.rejected, stamps, strict=True)
-    notes = {
-        "shapes": {key: values.shape[1:] for key, values in encoded.arrays.items()},
-        "rejected": [(*rejected, stamp) for rejected, stamp in pairs],
-        "left": encoded.left,
-    }
-    table = arrow.table(columns).replace_schema_metadata({_NOTES: json.dumps(notes)})
-    # Vectors do not get smaller.
-    how = {"compression": {"name": "zstd"}, "use_dictionary": False}
-    parquet.write_table(table, file, **how, write_page_checksum=True)
+    rejected = [(*item, stamp) for item, stamp in zip(encoded.rejected, stamps, strict=True)]
+    notes = {"rejected": rejected, "left": encoded.left}
+    write_columns(file, Columns(texts, arrays, notes), suffix)
 
 
 def _stored_as(dtype, values, names):
@@ -111,41 +94,15 @@ def _stamps(names, items):
 
 def read_names(path: Any) -> tuple[list[str], list[str], list[list[str]], dict[str, int]]:
     """`(names, stamps, rejected, left)` of a part, `[name, reason, stamp]` of what was rejected."""
-    with _reading(path, ["name", "stamp"]) as (table, notes):
-        names, stamps = (table[name].to_pylist() for name in ("name", "stamp"))
-        return names, stamps, notes["rejected"], notes["left"]
+    texts, _, notes = read_columns(path, ["name", "stamp"])
+    return texts["name"], texts["stamp"], notes["rejected"], notes["left"]
 
 
 def read_part(path: Any, columns: Sequence[str] | None = None) -> Encoded:
     """A part without the rejected items, or some of its columns, of which `"name"` is one; an
     InputError if it cannot be read."""
-    with _reading(path, columns) as (table, notes):
-        arrays = {}
-        for key in notes["shapes"].keys() & {*table.column_names}:
-            column = table[key].combine_chunks()
-            values = column.flatten() if notes["shapes"][key] else column
-            values = values.to_numpy(zero_copy_only=False)
-            arrays[key] = values.reshape(len(table), *notes["shapes"][key])
-        sure = table["uncertainty"].to_numpy() if "uncertainty" in table.column_names else None
-        return Encoded(table["name"].to_pylist(), arrays, sure)
-
-
-@contextlib.contextmanager
-def _reading(path, columns):
-    """Yields `(table, notes)` of a part."""
-    _, parquet = _arrow()
-    try:
-        with open_file(path) as file:
-            # Threads of Arrow that still hold a buffer of Python's abort a process that ends.
-            how = {"pre_buffer": False, "page_checksum_verification": True}
-            table = parquet.ParquetFile(file, **how).read(columns=columns, use_threads=False)
-        yield table, json.loads(table.schema.metadata[_NOTES])
-    except InputError:
-        raise
-    except Exception as error:  # damage leads Arrow to a dozen kinds, with messages of lines
-        reason = " ".join(str(error).split())
-        expected = f"not a part of embeddings ({reason}); delete it and encode again"
-        raise InputError(f"{path}: {expected}") from error
+    texts, arrays, _ = read_columns(path, columns)
+    return Encoded(texts["name"], arrays, arrays.pop("uncertainty", None))
 
 
 class Collection:

@@ -110,8 +110,9 @@ def test_what_cannot_be_read_is_set_aside_with_its_reason(model, tmp_path):
         encode(items.take([2]), tower, tmp_path / "none")
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype):
+def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype, suffix):
     rng = np.random.default_rng(0)
     kinds = [
         {"mean": rng.normal(size=(3, 4))},
@@ -121,10 +122,10 @@ def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype):
     ]
     items = collection.Items("texts", ["a", "d", "ä", "c"], range(4), ["1", "2", "3", "4"])
     for number, arrays in enumerate(kinds):
-        path, arrays = tmp_path / f"{number}.parquet", parts_of(arrays)
+        path, arrays = tmp_path / f"{number}{suffix}", parts_of(arrays)
         uncertainty = rng.normal(size=3).astype(np.float32) if number else None
         encoded = Encoded(["a", "ä", "c"], arrays, uncertainty, [("d", "why")])
-        parts.write_part(path, encoded, dtype, items)
+        parts.write_part(path, encoded, dtype, items, suffix)
         found = parts.read_part(path)
         stored = (["a", "ä", "c"], ["1", "3", "4"], [["d", "why", "2"]])
         assert parts.read_names(path) == (*stored, {})
@@ -138,9 +139,10 @@ def test_a_part_gives_back_every_kind_of_embedding(tmp_path, dtype):
             np.testing.assert_array_equal(found.uncertainty, uncertainty)
 
 
-def test_a_damaged_vector_is_found(tmp_path):
-    path, mean = tmp_path / "part.parquet", np.random.default_rng(0).normal(size=(1, 99))
-    parts.write_part(path, Encoded(["a"], {"mean": mean}), "float32")
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+def test_a_damaged_vector_is_found(tmp_path, suffix):
+    path, mean = tmp_path / f"part{suffix}", np.random.default_rng(0).normal(size=(1, 99))
+    parts.write_part(path, Encoded(["a"], {"mean": mean}), "float32", suffix=suffix)
     whole = bytearray(path.read_bytes())
     whole[whole.index(mean.astype("float32").tobytes()) + 7] ^= 1
     path.write_bytes(whole)
@@ -187,6 +189,19 @@ def test_a_stopped_encoding_resumes(tmp_path):
     damaged.unlink()
     again = encode(items, Numbers(), tmp_path, model)
     assert sorted(again.whole().arrays["mean"][:, 0]) == list(range(10))
+
+
+def test_parts_of_both_formats_are_one_collection(tmp_path):
+    encode(numbers(0, 1), Numbers(), tmp_path, {"model": "m"})
+    encoder = Numbers()
+    found = encode(numbers(0, 1, 2), encoder, tmp_path, {"model": "m"}, suffix=".npz")
+    assert encoder.asked == ["2"]
+    assert {path.name for path in tmp_path.glob("part-*")} == {
+        "part-000000.parquet",
+        "part-000001.npz",
+    }
+    np.testing.assert_array_equal(found.whole().arrays["mean"][:, 0], range(3))
+    assert found.whole([2]).names == ["2"]
 
 
 def test_a_terminal_is_told_items_a_second_and_the_time_left(tmp_path, monkeypatch):
@@ -264,7 +279,7 @@ def test_sources_and_folders_that_are_none(tmp_path):
         encode(numbers(1), Numbers(), tmp_path / "new", part_size=0)
 
 
-@pytest.mark.parametrize("name", ["part-000000.parquet", "embeddings", "manifest.json", "a.txt"])
+@pytest.mark.parametrize("name", ["part-000000.npz", "embeddings", "manifest.json", "a.txt"])
 def test_what_is_not_ours_stays_and_is_named(tmp_path, name):
     out = tmp_path / "out"
     out.mkdir()

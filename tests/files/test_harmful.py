@@ -26,7 +26,7 @@ from halo_search.towers.onnx import open_onnx
 SECRET = "do not read me"
 DOORS = {
     ".npy": (read_array, read_vectors, read_column),
-    ".npz": (read_arrays, read_vectors, read_column, Probes.load, Near.load),
+    ".npz": (read_arrays, read_vectors, read_column, Probes.load, Near.load, read_part),
     ".safetensors": (read_vectors, read_column),
     ".parquet": (read_vectors, read_column, read_part),
     ".h5": (check_hdf5,),
