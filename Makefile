@@ -26,10 +26,11 @@ $(DRAWN)/pairs.csv: | setup
 
 setup: $(VENV)/.installed
 
-# --no-compile: no command imports half of what is installed.
+# --no-compile: no command imports half of what is installed. --no-deps: the file lists all of it.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+		-r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
