@@ -11,7 +11,7 @@ from halo_search.confidence.calibrate import AtChanceError
 from halo_search.confidence.fits import Fits
 from halo_search.confidence.judge import Judge
 from halo_search.confidence.probes import OF_CORRECTED, direction_of
-from halo_search.embeddings.arrays import length
+from halo_search.embeddings.arrays import centres, length, take
 from halo_search.embeddings.checks import numbered
 from halo_search.index import Index, scoring
 from halo_search.retriever.gallery_model import GalleryModel
@@ -73,6 +73,8 @@ class Calibration:
             self.probes = self.model.general_probes()
         if self.probes is None:
             return Judge(noun=self.noun)
+        if not self.are_of_this_width:
+            return self.without_probabilities("the probes are of a model of another dimension")
         try:
             confidence = self.probes.calibrate(self.index)
         except ValueError as error:
@@ -81,7 +83,7 @@ class Calibration:
 
     def without_probabilities(self, why_not: str, at_chance: bool = False) -> Judge:
         """A judge that only tells questions that the model does not understand."""
-        known = None if self.probes is None else self.probes.known.get(direction_of(self.side))
+        known = self.probes.known.get(direction_of(self.side)) if self.are_of_this_width else None
         return Judge(why_not=why_not, known=known, at_chance=at_chance, noun=self.noun)
 
     def judge_for(self, side: str) -> Judge:
@@ -124,7 +126,15 @@ class Calibration:
     @property
     def bank(self) -> Bank | None:
         """The captioned photos of the probes, or None."""
-        return None if self.probes is None else self.probes.bank
+        return self.probes.bank if self.are_of_this_width else None
+
+    @property
+    def are_of_this_width(self) -> bool:
+        """Whether there are probes as wide as the items: those of another model may not be."""
+        if self.probes is None:
+            return False
+        width = centres(take(self.probes.images, slice(0, 1))).shape[-1]
+        return width == self.index.description["dim"]
 
     @property
     def wording(self) -> Wording:

@@ -278,6 +278,16 @@ def test_probes_that_do_not_fit(run_folder, photos, tmp_path, probed, capsys):
     assert capsys.readouterr().out.startswith("unsure (no probability): ")
 
 
+def test_probes_of_another_preset_are_refused_and_the_gallery_answers(photos, tmp_path, capsys):
+    """They bring captioned photos and what is usual of questions, in another model's space."""
+    out = tmp_path / "out"
+    words = ["--model", "toy_birds_pfe", "--probes", "photos_pfe", "--include-training"]
+    main(["build", str(photos), str(out), *words])
+    assert re.search("not calibrated: .*dimension", capsys.readouterr().out)
+    main(["query", str(out), "a red bird"])
+    assert capsys.readouterr().out.startswith("unsure (no probability): ")
+
+
 def test_photos_of_the_training_are_named(run_folder, photos, tmp_path, capsys, probed):
     paths = [path for path in sorted(photos.rglob("*")) if path.suffix in (".png", ".jpg")]
     seen = np.sort(np.array([contents_hash(path) for path in paths[:3]], np.uint64))
