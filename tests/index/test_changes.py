@@ -11,7 +11,7 @@ import forked
 from halo_search.embeddings.arrays import take
 from halo_search.errors import InputError
 from halo_search.files.written import read_sealed, sealed
-from halo_search.index import Index
+from halo_search.index import Index, scoring
 from halo_search.index import index as index_file
 from zoo import similarities as S
 
@@ -52,6 +52,17 @@ def test_save_and_load(gaussians, tmp_path):
     fresh = S.ClosedFormSampledDistance(scale=1.0, shift=0.0)
     rescored = Index.load(tmp_path / "index", similarity=fresh).search(queries, 6)[0]
     np.testing.assert_allclose(5 + 2.5 * rescored, loaded.search(queries, 6)[0], rtol=1e-5)
+
+
+def test_frozen_scalars_tell_two_similarities_apart():
+    """What a judge was calibrated with is not what ranks where a scalar that was learned differs."""
+    layer, other = S.MatchProbability(), S.MatchProbability()
+    for one in (layer, other):
+        one(*({"mean": np.zeros((1, 2)), "log_variance": np.zeros((1, 2))} for _ in range(2)))
+        one.trainable = False
+    assert scoring.rank_alike(layer, other)
+    other.scale.assign(2.5)
+    assert not scoring.rank_alike(layer, other)
 
 
 @pytest.mark.parametrize("moment", ["write_index", "save", "facts_of"])
