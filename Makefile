@@ -1,5 +1,5 @@
 # `make` brings a clean machine to a trained, evaluated model and to answers over real photos. It needs
-# no data and takes three to five minutes on two cores. `make test` is what CI runs.
+# no data and takes two to four minutes on two cores. `make test` is what CI runs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
