@@ -7,11 +7,13 @@ figures: `python -m benchmarks cluster`.
 import contextlib
 import io
 import json
+import logging
 import pickle
 import shutil
 import subprocess
 import sys
 import tarfile
+import types
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from PIL import Image
 
 import halo_search
 from halo_search import collection
+from halo_search.cli.search import main
 from halo_search.collection import Collection
 from halo_search.errors import InputError, MissingPackageError
 from halo_search.files import stores
@@ -252,6 +255,57 @@ def test_a_node_without_a_package_is_named():
     error = ModuleNotFoundError("No module named 'halo_search'", name="halo_search")
     with pytest.raises(MissingPackageError, match=r"'halo_search'.*on all nodes"):
         raise ray_cluster._in_a_sentence(error)
+
+
+class _Data:
+    """What the program uses of `ray.data`; the actors return what is given."""
+
+    def __init__(self, results):
+        self._rows = [{"result": pickle.dumps(result)} for result in results]
+        self.context = types.SimpleNamespace(enable_progress_bars=True)
+        self.DataContext = types.SimpleNamespace(get_current=lambda: self.context)
+
+    def from_items(self, rows, override_num_blocks):
+        return self
+
+    def ActorPoolStrategy(self, min_size, max_size):  # noqa: N802  (Ray's name)
+        return None
+
+    def map(self, actor, compute, **resources):
+        return self
+
+    def iter_rows(self):
+        return iter(self._rows)
+
+
+@pytest.mark.parametrize(("is_missing", "kind"), [(0, InputError), (1, MissingPackageError)])
+def test_an_error_of_an_actor_keeps_its_kind_and_ray_draws_no_bars(is_missing, kind, monkeypatch):
+    ray_data = _Data([{"number": 0}, {"error": "why", "is_missing": bool(is_missing)}])
+    monkeypatch.setattr(ray_cluster, "require_ray_data", lambda: ray_data)
+    results = ray_cluster.run(None, [units.Unit("a"), units.Unit("b")], {})
+    assert next(results) == {"number": 0}
+    with pytest.raises(kind, match="why"):
+        next(results)
+    assert not ray_data.context.enable_progress_bars
+
+
+def test_the_lines_of_rays_workers_stay_out_of_the_terminal(monkeypatch):
+    started = []
+    ray = types.SimpleNamespace(
+        is_initialized=lambda: False, init=lambda **how: started.append(how), shutdown=list
+    )
+    monkeypatch.setattr(ray_cluster, "require", lambda *_, **__: ray)
+    with ray_cluster.connected("auto"):
+        assert started == [
+            {"address": None, "log_to_driver": False, "logging_level": logging.ERROR}
+        ]
+
+
+def test_a_source_is_looked_at_before_a_cluster_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "connected", pytest.fail)
+    command = ["encode", str(tmp_path / "none"), str(tmp_path / "out"), "--model", MODEL]
+    with pytest.raises(InputError, match="none: no such file or folder"):
+        main([*command, "--cluster", "auto"])
 
 
 @pytest.mark.very_slow  # a node of Ray takes half a minute to start

@@ -45,6 +45,13 @@ def test_a_calibration_of_a_smaller_gallery_is_refused(probes):
     assert grown.probability(queries[:3], confidence).shape == (3,)
 
 
+def test_of_few_probes_all_teach_and_of_many_half(probes):
+    own, queries = probes
+    index = Index.build(world(2, 400)[0], "cosine")
+    taught = [calibrate_on(index, queries[:n], own[:n]).num_queries for n in (200, 400)]
+    assert taught == [200, 200]
+
+
 def test_items_that_are_there_are_their_own_matches():
     items, asked = world(4, 500)
     index = Index.build(items, "cosine")

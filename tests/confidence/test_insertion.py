@@ -116,6 +116,8 @@ def test_later_answers_are_wanted_as_often_as_is_said():
 def test_what_tells_of_later_answers_by_hand():
     found = rank_features([-1.0], np.array([[0.9, 0.8, 0.5]]), np.array([0.2]), np.array([0.04]))
     np.testing.assert_allclose(found, [[[-1, 0.5, np.log(2)], [-1, 2, np.log(3)]]])
+    alike = rank_features([-1.0], np.full((1, 3), 0.5), np.array([0.5]), np.array([0.0]))
+    np.testing.assert_allclose(alike, [[[-1, 0, np.log(2)], [-1, 0, np.log(3)]]])
 
 
 def test_thinned_probes_keep_their_own_items_and_a_share_of_the_strangers():
@@ -131,3 +133,7 @@ def test_thinned_probes_keep_their_own_items_and_a_share_of_the_strangers():
     strangers = (~np.isnan(kept.listed) & ~kept.is_own).sum(axis=1) / (~found.is_own).sum(axis=1)
     assert strangers[:200].mean() == pytest.approx(0.2, abs=0.05)
     assert strangers[200:].mean() == pytest.approx(0.9, abs=0.05)
+    before, left = found.ranks - 1, kept.ranks - 1
+    np.testing.assert_array_equal(np.isnan(left), np.isnan(before))
+    for part, share in ((slice(0, 200), 0.2), (slice(200, 400), 0.9)):
+        assert np.nanmean(left[part]) == pytest.approx(share * np.nanmean(before[part]), rel=0.1)

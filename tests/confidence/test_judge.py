@@ -314,6 +314,8 @@ def test_of_a_word_that_nobody_knows_no_photo_is_told_absent():
     assert said[0].interval is not None
     mostly = ASKED._replace(unheard=unheard, words=np.array([3, 1, 3, 3]))
     assert Judge(confidence(), fits())(SCORES, asked=mostly)[1].verdict == NOT_UNDERSTOOD
+    half = ASKED._replace(unheard=unheard, words=np.array([3, 2, 3, 3]))
+    assert Judge(confidence(), fits())(SCORES, asked=half)[1].verdict == LIKELY
 
 
 def test_the_first_listed_does_not_depend_on_how_many_are_asked():

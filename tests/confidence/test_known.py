@@ -70,6 +70,11 @@ def test_reasons_and_declined_agree(known):
     np.testing.assert_array_equal(declined, expected)
 
 
+def test_a_shape_without_width_is_refused(known):
+    with pytest.raises(ValueError, match="'variances' and 'rest' must be positive"):
+        KnownQueries.of_arrays({**known.to_arrays(), "rest": np.asarray(0.0)})
+
+
 def test_p_values_by_hand():
     held_out = means(2, 120)
     known = KnownQueries.fit(means(1, 100), held_out)

@@ -10,6 +10,7 @@ from synthetic_run import encoded, records
 from zoo.evaluation import calibrate_run, calibration, retrieval
 from zoo.evaluation.calibration import Answers, calibrated, fitted, said_of
 from zoo.evaluation.printing import sentence, show_results
+from zoo.evaluation.probes import bank_of_training
 from zoo.metrics.confidence import abstention_auc
 from zoo.models.run_folder import RunFolder
 from zoo.similarities import ClosedFormSampledDistance
@@ -149,3 +150,25 @@ def test_the_agreement_is_read_where_the_answers_vectors_are_known():
     assert "agreement_5" not in unseen.names
     with pytest.raises(ValueError, match="how like the first answer the next ones are"):
         confidence.probability(scores, answers.uncertainty)
+
+
+def test_the_bank_of_training_is_of_photos_drawn_at_random_with_their_own_captions(monkeypatch):
+    shown = records(images=60, labels=60)
+    texts = ["a cat" if owner < 30 else "a dog" for owner in shown.caption_image]
+    train = SimpleNamespace(
+        records=dataclasses.replace(shown, captions=texts),
+        source=SimpleNamespace(select=lambda rows: np.eye(60)[rows]),
+    )
+
+    def encode(model, some, pictures):
+        captions = {"mean": pictures[some.caption_image]}
+        return SimpleNamespace(images={"mean": pictures}, captions=captions)
+
+    monkeypatch.setattr("zoo.evaluation.probes.encode", encode)
+    monkeypatch.setattr("zoo.evaluation.probes.MOST_BANK", 30)
+    bank = bank_of_training(None, train)
+    photos = bank.images.argmax(axis=1)
+    assert len(photos) == 30
+    assert 5 < np.count_nonzero(photos < 30) < 25
+    assert bank.holding("cat").tolist() == np.flatnonzero(photos < 30).tolist()
+    assert bank.holding("dog").tolist() == np.flatnonzero(photos >= 30).tolist()

@@ -13,7 +13,7 @@ from halo_search.confidence.senses import spelled
 from halo_search.confidence.words import CaptionBank, stems, words_of
 from halo_search.files.json_files import pack, unpack
 from zoo.evaluation.captioned import Captioned, Labelled
-from zoo.evaluation.fits import CLOSE, learn_fits, with_fits
+from zoo.evaluation.fits import CLOSE, learn_fits, learn_short, with_fits
 from zoo.evaluation.gallery import scores_over
 from zoo.evaluation.relevance import relevance
 from zoo.similarities import Cosine
@@ -141,6 +141,11 @@ def test_labels_of_people_teach_short_questions(captioned, bank, found, monkeypa
     taught = learn_fits(captioned, bank, labelled=[told])["t2i"]
     assert taught.second[SHORT].bias > found["t2i"].second[WORDS].bias
     assert pack(taught.second["first"]) == pack(found["t2i"].second["first"])
+    again = learn_short(captioned, found, [told], bank)
+    assert again["t2i"].second[SHORT].bias > found["t2i"].second[WORDS].bias
+    assert again["t2i"].below[SHORT] != found["t2i"].below[SHORT]
+    assert again["t2i"].second["first"] is found["t2i"].second["first"]
+    assert again["i2t"] is found["i2t"]
 
 
 def test_trials_are_of_several_sizes_and_say_what_is_true(found):

@@ -1,11 +1,14 @@
 """DAA's recipes from end to end, and its terms on another recipe, on small toy sets."""
 
+import contextlib
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import daa_cub
+import daa_training
 import vse_coco
 import zoo
 from halo_search.errors import MissingPackageError
@@ -57,6 +60,17 @@ def test_without_a_term_nothing_is_counted():
     settings = cli.parse(vse_coco.Settings, [])
     assert "semantics" not in settings.describe_data("coco", "toy_scenes")
     assert settings.ranking_terms() == []
+
+
+def test_a_run_is_measured_as_its_flags_say(monkeypatch):
+    run = SimpleNamespace(finished=False, replicas=contextlib.nullcontext, train=None)
+    model = SimpleNamespace(with_auxiliaries=lambda *_: None)
+    monkeypatch.setattr(training, "start", lambda *_: run)
+    monkeypatch.setattr(daa_training, "build", lambda *_: model)
+    monkeypatch.setattr(daa_training, "train_phases", lambda *_: None)
+    monkeypatch.setattr(training, "finish", lambda run, **measured: measured)
+    measured = daa_cub.main(["--smoke", "--test-similarities", "own", "euclidean"])
+    assert measured["similarities"] == ("own", "euclidean")
 
 
 def test_a_missing_package_is_told_before_the_data_are_read(tmp_path, monkeypatch):

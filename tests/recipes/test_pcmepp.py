@@ -74,6 +74,11 @@ def test_the_first_logits_with_variance_are_those_of_the_means():
     np.testing.assert_allclose(logits, learned(images, captions), atol=1e-4)
 
 
+def test_as_many_scenes_are_drawn_as_are_asked_for():
+    settings = cli.parse(pcmepp_coco.Settings, ["--toy=scenes", "--toy-images=40"])
+    assert pcmepp_coco.describe_data(settings)["num_images"] == 40
+
+
 def test_noise_is_for_the_training_captions_only():
     settings, (clean, _) = load(pcmepp_noisy_coco, "--noise=0.5")
     run = SimpleNamespace(train=clean)

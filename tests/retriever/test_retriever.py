@@ -12,6 +12,7 @@ from PIL import Image
 import zoo
 from halo_search.confidence import Probes
 from halo_search.errors import InputError
+from halo_search.index import Index
 from halo_search.retriever import VERDICTS, Answer
 from halo_search.retriever.calibration import Calibration, probes_of_pairs
 from zoo import evaluation
@@ -119,6 +120,12 @@ def test_save_and_load(retriever, tmp_path, answers):
     assert len(zoo.Retriever.load(tmp_path / "birds")) == len(retriever)
     with pytest.raises(InputError, match="expected what `build` wrote"):
         zoo.Retriever.load(tmp_path)
+
+
+def test_what_ranks_is_the_similarity_of_the_index(birds):
+    model, encoded = birds
+    index = Index.build(encoded.images, "cosine")
+    assert zoo.Retriever(model, index).similarity is index.similarity
 
 
 def test_it_is_calibrated_again_when_it_has_grown(birds):
