@@ -1,12 +1,13 @@
 """What a question is answered: against the retriever, for points, Gaussians, sets, own photos."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from demo import limits, own_photos, why
+from demo import limits, opening, own_photos, why
 from demo.gallery import Gallery, shares_below
 from demo.limits import RefusedError
 from demo.own_photos import OwnPhotos
@@ -133,6 +134,25 @@ def test_what_a_word_changes_is_asked_without_it(gaussians, service):
     assert service.without_words("bird")["without"] == [None]
 
 
+def test_the_first_example_is_the_surest_right_answer(service, monkeypatch):
+    """The surest answer of all is wrong."""
+    records = service.gallery.records
+    captions = list(records.captions)
+
+    def answers(gallery, texts):
+        for place, text in enumerate(texts):
+            label = records.caption_labels[captions.index(text)]
+            is_right = place > 0
+            ids = np.flatnonzero((records.image_labels == label) == is_right)
+            yield SimpleNamespace(verdict="likely", probability=0.9 - place / 1000, ids=ids)
+            told.append(text)
+
+    told = []
+    monkeypatch.setattr(opening, "_answers", lambda *args: list(answers(*args)))
+    first = opening.examples(service)[0]
+    assert (first.label, first.caption) == ("There", told[1])
+
+
 def test_reasons_count_the_probes(gaussians, service):
     found = service.reasons(CAPTION)
     retriever = gaussians.retriever("captions")
@@ -191,6 +211,9 @@ def test_a_picture_is_pale_where_an_element_does_not_look(sets, points, monkeypa
         service.attention_picture(row, 1)
     with pytest.raises(RefusedError, match="Only the elements of a set"):
         Service(points).attended(row)
+    monkeypatch.setattr(encoders, "map_size", lambda encoder: None)  # as over regions
+    with pytest.raises(RefusedError, match="does not say what its elements look at"):
+        Service(sets).attended(row)
 
 
 def test_shares_count_equal_values_half():
@@ -253,6 +276,13 @@ def test_an_album_is_deleted_though_nobody_comes_again(gaussians, photo, tmp_pat
     assert (seconds, forgotten) == (3600, key)
     forget(forgotten)
     assert list(tmp_path.rglob("*.jpg")) == []
+
+
+def test_a_photo_of_many_bytes_is_read_whole(own, tmp_path):
+    picture = Image.effect_noise((400, 300), 60)
+    picture.save(tmp_path / "large.png")
+    assert (tmp_path / "large.png").stat().st_size > 100_000
+    assert limits.picture(tmp_path / "large.png").shape == (300, 400, 3)
 
 
 def test_too_many_photos_are_refused(own, photo, monkeypatch):

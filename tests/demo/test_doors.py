@@ -1,5 +1,6 @@
 """The demo's doors: which files it reads and serves, to whom, and how much it takes."""
 
+import contextlib
 import json
 import os
 import socket
@@ -7,6 +8,7 @@ import uuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from PIL import Image
 
@@ -244,6 +246,16 @@ def test_every_body_but_an_upload_is_bounded(served, path):
     with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
         connection.sendall(head.encode())
         assert connection.recv(65536).startswith(b"HTTP/1.1 413")
+
+
+def test_with_a_token_the_page_starts_and_asks_for_it(gaussians, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    built = page.build(gaussians)
+    address = built.launch(wait=False, quiet=True, token="a-long-secret")
+    with contextlib.closing(built):
+        assert httpx.get(address).status_code == 401
+        knowing = httpx.get(address, headers={"Authorization": "Bearer a-long-secret"})
+        assert knowing.status_code == 200
 
 
 FILE = "/gradio_api/file="

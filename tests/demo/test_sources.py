@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import io
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import zoo
 from demo import opening, page, sources
@@ -66,6 +68,8 @@ def test_a_run_brings_its_held_out_split(gaussians):
     assert gaussians.describe(4) == gaussians.captions[40]
     assert not any(character.isdigit() for name in gaussians.image_names for character in name)
     assert gaussians.noun == "bird"
+    shown = Image.open(io.BytesIO(gaussians.pictures.large(4)))  # drawn again, not of 64 pixels
+    assert min(shown.size) > 200
 
 
 def test_a_run_on_photos_of_ones_own_beside_it(birds, tmp_path, monkeypatch):

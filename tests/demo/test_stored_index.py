@@ -163,6 +163,11 @@ def test_what_a_retriever_saved_is_shown_by_its_model(photos, tmp_path):
     for ask in (lambda: service.map.items, lambda: service.similar(0)):
         with pytest.raises(RefusedError, match="There is no map"):
             ask()
+    retriever.remove([0, 2])  # the other ids are no rows any more
+    retriever.save(tmp_path / "fewer")
+    gallery = stored_index.load(tmp_path / "fewer", photos)
+    (without, _) = Service(gallery).without_words("red bird")["without"]
+    assert gallery.image_names[without["item"]] == retriever.ask("bird", 1).names[0]
 
 
 def test_what_is_no_index_is_one_line(index, photos, words, tmp_path, error_of, monkeypatch):

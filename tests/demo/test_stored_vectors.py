@@ -1,5 +1,7 @@
 """A run on stored vectors: asked with its captions, since nothing here embeds words or pictures."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,13 @@ def test_its_captions_are_what_is_asked(service):
     assert about["ask"] == "Choose a caption"
     assert about["stored_captions"] == gallery.captions
     assert about["attending"] == []
+
+
+def test_a_browser_fetches_its_pictures_from_their_addresses(service):
+    paths = [f"https://example.org/{place} a.jpg" for place in range(TESTED)]
+    gallery = dataclasses.replace(service.gallery, image_paths=paths)
+    for one in Service(gallery).find_images(gallery.captions[3], results=5)["results"]:
+        assert one["address"] == f"https://example.org/{one['item']}%20a.jpg"
 
 
 def test_its_map_and_neighbours_need_no_pictures(service):

@@ -150,6 +150,7 @@ def test_bad_arguments(gaussians, sets):
         "from 0 to 9223372036854775806; received -1": lambda: index.add(queries, ids=[-1, 60, 61]),
         "one an item": lambda: index.add(queries, ids=[60, 61]),
         "lacks 99": lambda: index.remove([1, 99]),
+        "lacks 77": lambda: index.answer_vectors([[1, 77]]),
         "whole numbers.* of float64": lambda: index.remove([1.0]),
         "whole numbers.* of bool": lambda: index.remove(True),
         "whole numbers.* of <U1": lambda: index.remove("1"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import zoo
-from halo_search.index import Index, hubs
+from halo_search.index import Hub, Index, hubs
 from halo_search.index.hubness import taken_by_few
 from zoo.evaluation import probes_of
 
@@ -31,6 +31,10 @@ def test_of_an_ordinary_gallery_none_is_named_and_a_planted_one_is(items, seed):
     assert [one.id for one in found] == [1005]
     assert found[0].share >= 0.2
     assert "item 1005 is among the first" in str(found[0])
+
+
+def test_a_hub_says_how_many_questions_it_answers():
+    assert str(Hub(7, 0.45, 10)) == "item 7 is among the first 10 of 45% of questions"
 
 
 def test_a_small_gallery_is_not_judged():

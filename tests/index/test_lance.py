@@ -67,6 +67,7 @@ def test_it_answers_as_an_index(name, hubs, make, rng, tmp_path):
         found, there = large.search(queries, k)
         np.testing.assert_array_equal(there, ids)
         np.testing.assert_allclose(found, scores, rtol=2e-5, atol=2e-5)
+        assert (found.dtype, there.dtype) == (scores.dtype, ids.dtype)
     told, expected = large.query_scores(queries), index.query_scores(queries)
     np.testing.assert_allclose(told.mean, expected.mean, rtol=1e-6)
     np.testing.assert_allclose(told.variance, expected.variance, rtol=1e-6)
