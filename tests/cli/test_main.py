@@ -62,7 +62,9 @@ def test_help_does_not_wait_for_tensorflow():
 def test_the_help_lists_every_command(argv, capsys):
     assert call(*argv) == 0
     text = capsys.readouterr().out
-    assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == [
+    rows = [line for line in text.splitlines() if line.startswith("  ")]
+    assert len({row.rindex("  ") for row in rows}) == 1  # where the column of texts begins
+    assert [row.split()[0] for row in rows] == [
         "train",
         "evaluate",
         "confidence",

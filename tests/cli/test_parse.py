@@ -26,6 +26,7 @@ class Settings(RunSettings):
     dropout: Share | None = setting(0.1)
     pool: Literal["mean", "max"] = setting("mean")
     augment: bool = setting(True)
+    copies: Literal[1, 2] = setting(1)
     sizes: tuple[int, ...] = setting((7, 7))
     readers: tuple[Literal["sentence", "gru"], ...] = setting(("sentence",))
     note: str = "plain default"
@@ -49,6 +50,7 @@ def test_every_kind_of_flag():
     assert settings.dropout is None
     assert settings.pool == "max"
     assert settings.augment is False
+    assert parse(Settings, ["--copies", "2"]).copies == 2
     assert settings.sizes == (3, 5, 9)
     assert parse(Settings, ["--readers", "sentence", "gru"]).readers == ("sentence", "gru")
     assert settings.seed == 4
@@ -70,6 +72,7 @@ def test_toy_and_smoke_values_yield_to_a_given_flag():
     ("argv", "says"),
     [
         (["--epoch", "3"], "did you mean --epochs?"),
+        (["--learn", "3"], "did you mean --learning-rate?"),  # the only one that begins so
         (["--least-epochs", "3"], "unknown argument '--least-epochs' (--help"),
         (["--epochs", "three"], "three"),
         (["--epochs", "0"], "at least 1; received 0"),

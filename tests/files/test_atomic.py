@@ -228,6 +228,24 @@ def test_a_name_is_listed_before_it_is_made_and_nothing_else_is_removed(tmp_path
     assert written.names == set()
 
 
+def test_what_cannot_be_removed_stays_listed(tmp_path, monkeypatch):
+    written = Written(tmp_path)
+    written.claim("held.txt", "other.txt")
+    for name in written.names:
+        (tmp_path / name).write_text(name)
+    unlink = os.unlink
+
+    def unlink_others(path):
+        if path.name == "held.txt":
+            raise PermissionError
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", unlink_others)
+    written.remove(["held.txt", "other.txt"])
+    assert written.names == {"held.txt"}
+    assert written.foreign() == []
+
+
 def test_what_is_not_listed_stops_a_claim_before_anything_is_written(tmp_path):
     (tmp_path / "table.csv").write_text("mine")
     written = Written(tmp_path)
