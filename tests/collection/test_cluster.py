@@ -127,6 +127,9 @@ def test_a_folder_is_encoded_and_counted_as_on_one_machine(photos, expected, her
     for key in ("count", "rejected", "model", "model_sha256", "side", "dtype"):
         assert found.manifest[key] == plain.manifest[key]
     assert len(found.parts) == 3
+    for dtype in ("float16", "float32"):
+        half = on_cluster(photos, tmp_path / dtype, dtype=dtype)
+        assert half.whole().arrays["mean"].dtype == dtype
     done = len(here)
     # What one machine has begun the cluster completes, and the other way.
     new = jpeg(77)
@@ -204,8 +207,10 @@ def test_an_object_store_of_pictures_and_tars(expected, here, store):
     reasons = {"broken.jpg": "a damaged image", "empty.png": "an empty file"}
     assert dict(found.rejected()) == reasons
     assert len(here) == 3
-    check_same(on_cluster(root, out), expected)
+    again = on_cluster(root, out)
+    check_same(again, expected)
     assert len(here) == 3, "nothing is encoded again"
+    assert again.manifest["count"] == found.manifest["count"]
     stores.write_file(f"{root}/2.tar", tar_of(names[8:])[:3000])  # a copy that was cut
     cut = on_cluster(root, out)
     assert len(here) == 4
@@ -226,6 +231,8 @@ def test_tables_in_a_store_and_texts_of_tars(expected, here, store):
     np.testing.assert_allclose(found.whole().arrays["mean"][0], expected[name], atol=1e-6)
     ((missing, _),) = found.rejected()
     assert missing == "missing.jpg"
+    stores.write_file(f"s3://{BUCKET}/t/one.csv", b"image\na.jpg\n")
+    assert len(on_cluster(f"s3://{BUCKET}/t/one.csv", f"s3://{BUCKET}/of-one")) == 1
     texts = {"1.txt": b"a red bird", "2.txt": b"", "3.txt": b"\xff"}
     stores.write_file(f"s3://{BUCKET}/texts.tar", tar_of(texts, texts))
     found = on_cluster(f"s3://{BUCKET}/texts.tar", f"s3://{BUCKET}/of-texts", side="captions")
@@ -276,6 +283,18 @@ class _Data:
 
     def iter_rows(self):
         return iter(self._rows)
+
+
+@pytest.mark.parametrize("kind", [InputError, MissingPackageError])
+def test_an_actor_says_whether_a_package_is_missing(kind, monkeypatch):
+    def fail(job):
+        raise kind("why")
+
+    monkeypatch.setattr(units, "_open", fail)
+    monkeypatch.setattr(units, "_node", lambda: "a")
+    work = pickle.dumps((None, units.Unit("a")))
+    said = pickle.loads(units.Encode()({"number": 0, "unit": work})["result"])
+    assert said == {"error": "why (on node a)", "is_missing": kind is MissingPackageError}
 
 
 @pytest.mark.parametrize(("is_missing", "kind"), [(0, InputError), (1, MissingPackageError)])

@@ -62,6 +62,13 @@ def test_two_containers_write_one_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["shared.txt"]
 
 
+def test_a_name_may_be_as_long_as_the_disk_takes(tmp_path):
+    path = tmp_path / ("n" * 251 + ".npy")
+    with atomic(path) as temporary:
+        temporary.write_bytes(b"whole")
+    assert path.read_bytes() == b"whole"
+
+
 def test_what_nobody_has_written_to_for_an_hour_goes(tmp_path):
     (tmp_path / "below").mkdir()
     old, young = tmp_path / "below" / f".tmp-{'0' * 16}-a", tmp_path / f".tmp-{'1' * 16}-a"
