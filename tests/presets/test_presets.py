@@ -103,6 +103,13 @@ def test_what_is_no_preset_is_named(tmp_path):
         zoo.from_preset(other)
 
 
+def test_a_preprocessor_is_of_a_backbone_alone():
+    with pytest.raises(
+        InputError, match="`preprocessor` needs a backbone that is given as a model"
+    ):
+        zoo.from_preset("toy_birds_pfe", preprocessor=keras.layers.Rescaling(1 / 255))
+
+
 @pytest.fixture(scope="module")
 def file(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "mine.keras"
@@ -195,6 +202,7 @@ def test_half_precision_halves_the_matrices_and_nothing_else(model, tmp_path):
 
 def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):
     preset_utils = pytest.importorskip("keras_hub.src.utils.preset_utils")
+    model.compile("adam")
     zoo.save_preset(model, tmp_path / "mine", {"system": "pcme"})
     asked = []
 
@@ -214,6 +222,7 @@ def test_a_preset_of_a_hub(model, tmp_path, monkeypatch):
         model.encode_captions("red bird").mean(), loaded.encode_captions("red bird").mean()
     )
     assert ("someone/mine", "model.weights.h5") in asked
+    assert not loaded.compiled
     with pytest.raises(
         InputError, match=r"hf://someone/other: cannot be fetched: 401 .* give its path"
     ):

@@ -47,6 +47,7 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     for key, value in results["retrieval"]["cosine"].items():
         assert found["retrieval"]["cosine"][key] == pytest.approx(value, abs=2.6), key  # one bird
     assert results["peak_memory_mib"] > 100
+    assert results["cpu_seconds"] > 1
 
 
 @pytest.mark.slow

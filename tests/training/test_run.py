@@ -9,6 +9,7 @@ import pytest
 from halo_search.errors import InputError
 from halo_search.files import locked
 from recipes import own_pairs
+from zoo.cli import parse
 from zoo.data import Split
 from zoo.data.records import Records
 from zoo.data.records.features import cached
@@ -73,6 +74,15 @@ def test_overwritten_pictures_get_features_of_their_own(tmp_path, monkeypatch):
     assert stored(60) == 120
     assert stored() == 120
     assert len(list(folder.iterdir())) == 2
+
+
+def test_data_are_described_by_what_is_asked_for_alone():
+    described = parse(RetrievalSettings, ["--out=a"]).describe_data("cub", "toy_birds")
+    assert described == {"loader": "toy_birds", "held_out": "test"}
+    flags = ["--out=a", "--data-dir=b", "--skip-bad"]
+    described = parse(RetrievalSettings, flags).describe_data("cub", "toy_birds")
+    expected = {"loader": "cub", "root": "b", "held_out": "test", "skip_bad": True}
+    assert described == expected
 
 
 def test_vectors_that_have_moved_are_the_same_data(tmp_path):
