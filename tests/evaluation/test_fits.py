@@ -11,6 +11,7 @@ from halo_search.confidence.fits import SHORT, WORDS, priors
 from halo_search.confidence.judge import Asked
 from halo_search.confidence.senses import spelled
 from halo_search.confidence.words import CaptionBank, stems, words_of
+from halo_search.embeddings.arrays import unit
 from halo_search.files.json_files import pack, unpack
 from zoo.evaluation.captioned import Captioned, Labelled
 from zoo.evaluation.fits import CLOSE, learn_fits, learn_short, with_fits
@@ -159,6 +160,21 @@ def test_trials_are_of_several_sizes_and_say_what_is_true(found):
             assert abs(said - true) < 0.05
     assert found["t2i"].cut(0.5, 100) is not None
     assert found["t2i"].cut(0.5, 100).threshold > found["t2i"].cut(0.6, 100).threshold - 1e-9
+
+
+def test_trials_are_calibrated_by_the_questions_of_all_other_photos(captioned, bank, monkeypatch):
+    asked = set()
+    everything = unit(captioned.images["mean"]).sum(axis=0)
+
+    def calibrate(gallery, queries, own, matches, names):
+        asked.add((len(gallery), len(matches)))
+        there = gallery.item_vectors(np.arange(len(gallery))).sum(axis=0)
+        np.testing.assert_allclose(there + unit(own["mean"]).sum(axis=0), everything, atol=1e-4)
+        raise ValueError  # which ends a trial
+
+    monkeypatch.setattr("zoo.evaluation.trial_galleries.calibrate_on", calibrate)
+    learn_fits(captioned, bank, directions=("t2i",), hubs=False)
+    assert asked == {(size, PHOTOS - size) for size in (50, 100)}
 
 
 def test_it_is_the_same_again_and_travels_with_probes(

@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import keras
 import numpy as np
@@ -134,6 +136,43 @@ def test_where_nothing_is_learnt_the_run_is_the_preset(
     for one, other in zip(own.get_weights(), preset.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
     assert results["retrieval"]["csd"]["t2i_recall@1"] == results["preset_recall@1"]
+
+
+def test_the_recall_of_the_preset_stands_beside_the_runs(monkeypatch):
+    run = MagicMock(finished=False, replicas=contextlib.nullcontext)
+    preset = object()
+    monkeypatch.setattr(own_pairs.training, "start", lambda *_: run)
+    monkeypatch.setattr(own_pairs, "frozen_networks", lambda _: (preset, None, None, None))
+    for name in ("build", "stored", "train_phases", "models"):
+        monkeypatch.setattr(own_pairs, name, MagicMock())
+    monkeypatch.setattr(own_pairs_start, "begin", lambda *_: True)
+    measured = []
+
+    def finish(run, measure_more, **how):
+        measured.append(measure_more(run, None))
+
+    monkeypatch.setattr(own_pairs.training, "finish", finish)
+    settings = cli.parse(own_pairs.Settings, ["--data-dir=photos"])
+    for recall in (12.5, None):  # None where the preset has seen one of the photos
+        monkeypatch.setattr(own_pairs_start, "recall", lambda *_, found=recall: found)
+        own_pairs.train_and_evaluate(settings, {})
+    assert [one.get("preset_recall@1", "unknown") for one in measured] == [12.5, "unknown"]
+
+
+@pytest.mark.parametrize(("there", "expected"), [(True, "of the preset"), (False, "of ImageNet")])
+def test_beside_words_of_ones_own_the_preset_reads_the_pictures(
+    there, expected, minilm, monkeypatch
+):
+    encoder = SimpleNamespace(get_layer=lambda name: "of the preset")
+    preset = SimpleNamespace(image_encoder=encoder)
+    names = [own_pairs_start.PRESET] if there else []
+    monkeypatch.setattr(own_pairs.presets, "list_presets", lambda: names)
+    monkeypatch.setattr(own_pairs_start, "packaged", lambda settings: preset)
+    monkeypatch.setattr(own_pairs, "image_network_of", lambda settings: "of ImageNet")
+    flags = ["--data-dir=photos", f"--text-weights={minilm}", "--max-words=8"]
+    found, image_network, *_ = own_pairs.frozen_networks(cli.parse(own_pairs.Settings, flags))
+    assert found is None
+    assert image_network == expected
 
 
 @pytest.mark.usefixtures("one_eagerly")
