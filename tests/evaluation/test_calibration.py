@@ -10,7 +10,7 @@ from synthetic_run import encoded, records
 from zoo.evaluation import calibrate_run, calibration, retrieval
 from zoo.evaluation.calibration import Answers, calibrated, fitted, said_of
 from zoo.evaluation.printing import sentence, show_results
-from zoo.evaluation.probes import bank_of_training
+from zoo.evaluation.probes import bank_of_training, make_probes
 from zoo.metrics.confidence import abstention_auc
 from zoo.models.run_folder import RunFolder
 from zoo.similarities import ClosedFormSampledDistance
@@ -61,6 +61,8 @@ def test_answers_in_blocks_are_those_of_the_whole_matrix(direction, monkeypatch)
     side = shown.image_uncertainty if direction == "i2t" else shown.caption_uncertainty
     np.testing.assert_allclose(answers.uncertainty, side, rtol=1e-5)  # log det is a logarithm
     np.testing.assert_array_equal(answers.signals["uncertainty"], -answers.uncertainty)
+    ahead = logits.max(axis=1) - logits.mean(axis=1)
+    np.testing.assert_allclose(answers.signals["best_minus_mean"], ahead, rtol=1e-4, atol=1e-4)
     few = Answers.of(shown, SIMILARITY, direction, most=30, seed=1)
     place = np.searchsorted(np.sort(answers.scores.mean), few.scores.mean - 1e-3)
     assert len(few) == 30
@@ -150,6 +152,12 @@ def test_the_agreement_is_read_where_the_answers_vectors_are_known():
     assert "agreement_5" not in unseen.names
     with pytest.raises(ValueError, match="how like the first answer the next ones are"):
         confidence.probability(scores, answers.uncertainty)
+
+
+def test_probes_of_classes_are_captions_drawn_at_random():
+    probes = make_probes(None, split(2), captions=60)  # of 120 photos, three captions each
+    assert len(probes.caption_images) == 60
+    assert 20 < np.count_nonzero(probes.caption_images < 60) < 40
 
 
 def test_the_bank_of_training_is_of_photos_drawn_at_random_with_their_own_captions(monkeypatch):

@@ -210,6 +210,10 @@ def test_the_oracle_of_captions_is_used(captioned, bank):
     assert fit[0] == 1
     others = np.setdiff1d(np.arange(PHOTOS), alike)
     assert fit[np.setdiff1d(alike, [0])].mean() > 3 * fit[others].mean()
+    scores = np.random.default_rng(0).uniform(-1, 1, (1, PHOTOS))
+    given = captioned.sentences, np.arange(1), captioned.owners, PHOTOS
+    moved = relevance(*given, scores + 7, (6, 8))  # the place of the scores means nothing
+    np.testing.assert_allclose(relevance(*given, scores, (-1, 1)), moved)
 
 
 def part_of(captioned, photos, captions):

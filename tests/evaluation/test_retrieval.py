@@ -9,6 +9,7 @@ from synthetic_run import records
 from zoo import metrics
 from zoo.data import Split
 from zoo.evaluation import known, runs
+from zoo.evaluation.phrases import phrases
 from zoo.evaluation.retrieval import EncodedSplit
 
 
@@ -85,6 +86,12 @@ def test_texts_are_learnt_from_training_and_tried_on_held_out_ones(monkeypatch):
     found = known.known_queries(model, Split(seen, source), synthetic_run.encoded(held_out))
     assert set(found) == {"t2i"}
     assert asked == [{"red", "bird"}, {"red", "bird"}, {"blue", "bird"}]
+
+
+def test_a_phrase_names_something():
+    found = phrases(["a bird", "the small bird of a lake"] * 40, np.random.default_rng(0))
+    assert {"bird", "a bird", "small bird"} <= set(found)
+    assert not {"a", "the"} & set(found)
 
 
 def test_an_ensemble_is_measured_by_the_mean_of_its_runs(monkeypatch):

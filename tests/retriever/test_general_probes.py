@@ -63,6 +63,7 @@ def test_a_model_without_probes_gives_a_probability_and_says_by_what(retriever):
     assert low <= answer.probability <= high
     assert retriever.probes.fits.keys() == {"t2i", "i2t"}  # none of scores corrected for hubs
     assert retriever.judge.cut is None  # of other photos nothing is promised
+    assert retriever.probes.whole.all()  # each photo asks with all of its captions beside it
 
 
 def test_saved_and_loaded(retriever, tmp_path, monkeypatch):
