@@ -175,6 +175,17 @@ def test_beside_words_of_ones_own_the_preset_reads_the_pictures(
     assert image_network == expected
 
 
+def test_variances_are_of_a_model_of_pictures_and_words(monkeypatch):
+    expected = []
+    tower = SimpleNamespace(expect=expected.append, resizing=("crop", 1.0), image_size=16)
+    model = SimpleNamespace(tower=lambda side: tower, keras="a model")
+    monkeypatch.setattr(own_pairs, "KerasModel", SimpleNamespace(of=lambda name: model))
+    monkeypatch.setattr(own_pairs, "frozen_points", lambda keras: f"the points of {keras}")
+    settings = cli.parse(own_pairs.Settings, ["--data-dir=photos", "--model=mine"])
+    assert own_pairs.with_points_of_model(settings)[1] == "the points of a model"
+    assert expected == ["pictures", "texts"]
+
+
 @pytest.mark.usefixtures("one_eagerly")
 def test_captions_of_all_lengths_have_the_vectors_that_padding_gives(minilm, tmp_path):
     tokenizer = zoo.data.read_bert_tokenizer(minilm, 10)

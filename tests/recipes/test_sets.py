@@ -142,5 +142,7 @@ def test_the_settings_follow_the_method_and_the_features():
     dive, pvse = (cli.parse(dive_coco.Settings, [f"--method={m}"]) for m in ("dive", "pvse"))
     assert (dive.set_similarity, dive.set_diversity_weight) == ("smooth_chamfer", 0.01)
     assert (pvse.set_similarity, pvse.set_diversity_weight) == ("maximum_pair", 0.1)
+    paper = cli.parse(dive_coco.Settings, ["--data-dir=coco", "--image-weights=imagenet"])
+    assert (paper.features, paper.epochs, paper.drop_epoch) == ("resnet152", 60, None)
     given = cli.parse(dive_coco.Settings, ["--diversity-weight=0", "--similarity=chamfer"])
     assert (given.set_similarity, given.set_diversity_weight) == ("chamfer", 0.0)

@@ -85,6 +85,7 @@ def test_every_number_arrives(name, tmp_path, monkeypatch):
 
     def run_phases(run, phases, batches, optimizer, seed=0, order=None):
         caught.update(model=run.model, phases=phases, batches=batches, optimizer=optimizer)
+        caught["seed"] = seed
         raise DoneError
 
     def started(settings, described, select=None):
@@ -98,6 +99,7 @@ def test_every_number_arrives(name, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "start", started)
     with pytest.raises(DoneError):
         recipe.main([*flags, f"--out={tmp_path / 'run'}"])
+    assert caught["seed"] == WHOLE["seed"]
     lines = [f"{name}: {line}" for line in arrived(caught, marks)]
     if os.environ.get("HALO_WRITE_GOLDEN"):
         others = WRITTEN.read_text().splitlines() if WRITTEN.exists() else []
