@@ -11,7 +11,7 @@ from halo_search.confidence.probes import OF_CORRECTED
 from halo_search.embeddings.arrays import take
 from halo_search.embeddings.csls import NEIGHBOURS
 from halo_search.index import Index, scoring
-from halo_search.retriever.hubs import hub_gain
+from halo_search.retriever.hubs import Gain, hub_gain
 from zoo.evaluation import probes_of
 from zoo.similarities import ClosedFormSampledDistance, closed_form_sampled_distance
 
@@ -144,6 +144,8 @@ def test_without_hubs_nothing_is_corrected():
     gain = hub_gain(other, zoo.similarities.Cosine(), "images", probes)
     assert not gain.pays
     assert str(gain).startswith("hubs not corrected: ")
+    found = np.arange(200) % 2 == 0  # by both searches the same
+    assert not Gain.of(found, found).pays
     birds = probes_of("toy_birds_pfe")  # of classes
     images = {name: values[:100].astype("float32") for name, values in birds.images.items()}
     similarity = ClosedFormSampledDistance()

@@ -49,6 +49,14 @@ def test_its_own_model_opens_without_a_warning(home, index, recwarn):
     assert not [one for one in recwarn if "another model" in str(one.message)]
 
 
+def test_a_gallery_with_its_model_in_it_can_be_moved(home, tmp_path):
+    Retriever.build(model(0), home / "photos").save(tmp_path / "here")
+    # By the path of the model, as someone may open it.
+    Retriever.load(tmp_path / "here", tmp_path / "here" / "model.keras").save(tmp_path / "here")
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert len(Retriever.load(tmp_path / "there").ask("snow").ids) == 10
+
+
 @pytest.mark.parametrize("index", ["built", "saved"])
 def test_another_model_warns_and_another_width_is_refused(home, index):
     with pytest.warns(UserWarning, match=r"another model embedded this gallery.*Open it with its"):

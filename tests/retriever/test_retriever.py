@@ -90,6 +90,10 @@ def test_a_person_reads_a_probability_in_every_row(retriever):
     assert [row.split()[1] for row in rows] == [f"{fit:.2f}" for fit in answer.fits]
 
 
+def test_more_results_are_given_than_a_judge_reads(retriever):
+    assert len(set(retriever.ask("a bird with a red crown", k=30).ids)) == 30
+
+
 def test_a_preamble_is_taken_off_and_told(retriever):
     bare, typed = retriever.ask(["a red bird", "Show me photos of a red bird, please"], k=3)
     assert typed.question == "Show me photos of a red bird, please"
@@ -137,9 +141,11 @@ def test_it_is_calibrated_again_when_it_has_grown(birds):
     first = retriever.confidence
     asked = "a small bird with a red crown"
     before = retriever.ask(asked)
+    retriever.note = "photos were trained on"
     retriever.add(few)
     assert retriever.confidence is first  # a few percent change nothing but promises
     assert not retriever.judge.is_same_gallery
+    assert retriever.note == "photos were trained on", "what was there is there still"
     assert retriever.ask(asked).first_k(0.1) >= before.first_k(0.1)
     retriever.add(rest)
     assert retriever.confidence is not first
@@ -186,6 +192,8 @@ def test_pictures_ask_a_gallery_of_captions_and_files_have_names(birds, tmp_path
     captions = zoo.Retriever.build(model, texts, side="captions")
     picture = Image.new("RGB", (70, 50), (200, 30, 30))
     picture.save(tmp_path / "red.png")
+    captions.save(tmp_path / "captions")
+    assert json.loads((tmp_path / "captions" / "search.json").read_text())["captions"] is True
     first, second = captions.ask([tmp_path / "red.png", tmp_path / "red.png"])
     assert set(first.names) == set(texts)
     found = captions.ask(picture)

@@ -38,6 +38,14 @@ def test_a_negation_is_asked_by_the_word_that_says_it(typed, asked):
     assert affirmed(typed, NO_WORDS, encode) == typed
 
 
+def test_the_word_that_says_it_is_no_form_of_what_is_lacking():
+    lexicon = Lexicon(["shirts", "shirtless"], np.array([[0.5, 0.9, 0], [0.6, 0.8, 0]]))
+    asked = affirmed(
+        "a man without shirts", lexicon, lambda _: np.array([[0.5, 0.9, 0], [1.0, 0, 0]])
+    )
+    assert asked == "a shirtless man"
+
+
 @pytest.mark.parametrize(
     "text",
     [
