@@ -128,6 +128,7 @@ def test_public_models_are_told_as_their_page_tells_them(capsys):
     assert public.table(in_markdown=True) in (ROOT / "docs/models/hosted.md").read_text("utf-8")
     search(["models", "--json"])
     rows = json.loads(capsys.readouterr().out)
+    assert len(rows) > 5
     search(["models"])
     told = capsys.readouterr().out
     assert all(row["name"] in told and row["source"] in told for row in rows)

@@ -1,6 +1,7 @@
 """Options that do nothing, or cannot do what they say, are errors before anything opens."""
 
 import socket
+import sys
 import time
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from halo_search.cli import hub_handles, query
 from halo_search.cli.checks import check_model
 from halo_search.cli.search import main, parser
-from halo_search.errors import InputError
+from halo_search.errors import InputError, MissingPackageError
 
 
 @pytest.fixture
@@ -20,6 +21,13 @@ def index(tmp_path):
 def test_a_gallery_is_served_to_this_machine_unless_asked():
     assert parser().parse_args(["serve", "gallery"]).host == "127.0.0.1"
     assert parser().parse_args(["serve", "gallery", "--host", "0.0.0.0"]).host == "0.0.0.0"
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn"])
+def test_a_server_without_its_packages_names_the_extra(index, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackageError, match=rf"{package} .*\[serve\]"):
+        main(["serve", index])
 
 
 def test_a_row_goes_with_a_file_of_vectors(index):

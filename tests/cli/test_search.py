@@ -113,6 +113,14 @@ def test_an_interrupted_build_resumes_with_the_next_part(run_folder, photos, tmp
     assert Retriever.load(tmp_path / "at once").ask("a red bird", k=4).names == found
 
 
+def test_a_packaged_model_encodes_without_keras(tmp_path, monkeypatch):
+    monkeypatch.setattr("halo_search.retriever.gallery_model.keras_models", pytest.fail)
+    (tmp_path / "captions.txt").write_text("red\ngreen\n")
+    paths = [str(tmp_path / name) for name in ("captions.txt", "parts")]
+    main(["encode", *paths, "--model", "photos_pfe", "--captions"])
+    assert Collection(tmp_path / "parts").whole().names == ["red", "green"]
+
+
 def test_a_text_is_a_question_even_where_a_file_has_its_name(
     run_folder, photos, tmp_path, capsys, monkeypatch
 ):
@@ -186,6 +194,7 @@ def test_captions_from_a_table_and_a_text_file(run_folder, photos, tmp_path, cap
         build(run_folder, source, out, "--captions", "--similarity", "kl", "--candidates", "3")
         main(["query", str(out), "--image", str(photos / "a.png")])
         assert {"red", "green", "bird"} == set(names(capsys.readouterr().out)[-3:])
+        assert zoo.Retriever.load(out).side == "captions"
     lines.write_text("red\n\nblue\n")
     with pytest.raises(InputError, match=r"captions\.txt:2: expected text"):
         build(run_folder, lines, tmp_path / "new", "--captions")

@@ -226,6 +226,8 @@ def test_parts_follow_their_source_and_are_never_changed(tmp_path, capsys):
     third = encode(numbers(1, 2, 2, 3), Numbers(), tmp_path)
     assert third.whole().names == ["1", "2", "2", "3"]
     assert third.ids.tolist() == [0, 1, 2, 3]
+    fewer = encode(numbers(1, 2, 3), Numbers(), tmp_path)
+    assert fewer.ids.tolist() == [0, 1, 3], "of those that are alike the first stays"
 
 
 def test_a_model_of_another_path_is_the_same_by_its_hash(tmp_path):

@@ -1,5 +1,6 @@
 """What a question is answered: against the retriever, for points, Gaussians, sets, own photos."""
 
+import dataclasses
 import io
 from types import SimpleNamespace
 
@@ -96,6 +97,11 @@ def test_points_have_no_uncertainty_and_sets_have(points, sets):
     found = Service(sets).find_images(CAPTION, results=3)["results"]
     assert [one["item"] for one in found] == np.argsort(-expected)[:3].tolist()
     assert all(0 <= one["uncertainty"] <= 1 for one in found)
+
+
+def test_a_model_is_called_as_is_said(points):
+    named = dataclasses.replace(points, model_name="Our points")
+    assert Service(named).describe_gallery()["model"] == "Our points"
 
 
 def test_similarities_fit_the_embedding(gaussians, points, sets):

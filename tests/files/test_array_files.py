@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 import zoo
 from halo_search.confidence import Probes
 from halo_search.errors import InputError
-from halo_search.files.array_files import open_memmap, read_arrays
+from halo_search.files.array_files import open_memmap, read_array, read_arrays
 from halo_search.files.decoding import decoded, fit
 from halo_search.files.json_files import pack, unpack
 from halo_search.files.tables import read_table
@@ -103,6 +103,13 @@ def test_the_array_is_there_with_all_its_room(tmp_path):
     array.flush()
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy")[3], 7)
     assert open_memmap(tmp_path / "empty.npy", "float32", (0, 3)).shape == (0, 3)
+
+
+def test_an_archive_is_not_taken_for_an_array(tmp_path):
+    with open(tmp_path / "several.npy", "wb") as file:
+        np.savez(file, one=np.ones(3))
+    with pytest.raises(InputError, match="expected one array, found an archive of several"):
+        read_array(tmp_path / "several.npy")
 
 
 def test_no_room_is_an_error_that_leaves_nothing(tmp_path, monkeypatch):

@@ -84,10 +84,12 @@ def test_an_answer_is_json(retriever):
 
 
 def test_a_person_reads_a_probability_in_every_row(retriever):
-    answer = retriever.ask("a bird with a red crown", k=4)
+    answer = retriever.ask("a bird with a red crown", k=200)
     first, *rows = str(answer).splitlines()
     assert first.startswith(f"{answer.verdict} {answer.probability:.2f}: {answer.reason}")
-    assert [row.split()[1] for row in rows] == [f"{fit:.2f}" for fit in answer.fits]
+    shown = [row.split()[1] for row in rows]
+    assert shown == [f"{fit:.2f}" for fit in answer.fits]
+    assert len(set(shown)) > 2
 
 
 def test_more_results_are_given_than_a_judge_reads(retriever):
