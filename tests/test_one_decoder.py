@@ -22,6 +22,7 @@ from halo_search.server.sent_pictures import picture_of
 from pairs import load_pairs
 from pixel_model import SIZE, pixel_model
 from zoo import evaluation
+from zoo.answering import KerasModel
 from zoo.data import batches, datasets, images, sources
 from zoo.models import Tower
 
@@ -298,3 +299,5 @@ def test_search_and_demo_resize_as_the_run_did(tmp_path, resize, fraction):
         "crop_fraction": 1.0,
     }
     assert evaluation.resizing_of("toy_birds_pcme")["mode"] == "crop"
+    model.save(folder / "model.keras")
+    assert KerasModel.of(folder).resizing == resizing

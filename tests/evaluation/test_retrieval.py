@@ -61,6 +61,8 @@ def test_uncertainties_belong_to_the_queries_of_their_direction():
         error = rows.argmax(axis=1) != np.arange(count)
         risk = np.cumsum(error[np.argsort(own)]) / np.arange(1, count + 1)
         np.testing.assert_allclose(found[name]["risk_coverage"]["risk"], risk)
+        surest = found[name]["recall_by_uncertainty"]["uncertainty"][0]
+        assert 0 <= surest <= 1  # of those from 0 to 11
 
 
 def test_texts_are_learnt_from_training_and_tried_on_held_out_ones(monkeypatch):
