@@ -55,7 +55,7 @@ def test_save_and_load(gaussians, tmp_path):
 
 
 def test_frozen_scalars_tell_two_similarities_apart():
-    """What a judge was calibrated with is not what ranks where a scalar that was learned differs."""
+    """A judge is of one similarity: of another value of a learned scalar it says nothing."""
     layer, other = S.MatchProbability(), S.MatchProbability()
     for one in (layer, other):
         one(*({"mean": np.zeros((1, 2)), "log_variance": np.zeros((1, 2))} for _ in range(2)))
