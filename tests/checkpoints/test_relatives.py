@@ -205,7 +205,7 @@ def pie_net(arrays, name, pooled, local):
     return unit(x)
 
 
-@pytest.mark.slow
+@pytest.mark.very_slow
 def test_pvse_is_its_formula_over_torchvisions_resnet(tmp_path):
     arrays = resnet_50("img_enc.cnn.") | text_of_gru(11, 6, 4, both=True)
     shapes = {"img_enc.fc.weight": (8, 2048), "img_enc.fc.bias": (8,)}

@@ -109,6 +109,7 @@ run(limited, *sys.argv[1:])
 """
 
 
+@pytest.mark.very_slow
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(run_folder, tmp_path):
     # A limit on the size of a file stands for the full disk.
     out = tmp_path / "old"

@@ -15,7 +15,8 @@ from zoo.models.run_folder import RunFolder
 
 # Short captions, whose words a GRU reads one after the other.
 SMALL = ["--smoke", "--max-words=6", "--dim=16", "--word-dim=8"]
-pytestmark = pytest.mark.usefixtures("run_eagerly")
+# The other recipes' tests run its parts; test_reproduce.py runs it as it is.
+pytestmark = [pytest.mark.usefixtures("run_eagerly"), pytest.mark.very_slow]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +38,6 @@ def run(tmp_path_factory):
     return RunFolder(out), results
 
 
-@pytest.mark.slow
 def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     folder, results = run
     model = zoo.from_preset(folder.path)
@@ -50,7 +50,6 @@ def test_the_saved_model_reads_pictures_as_the_heads_read_features(run):
     assert results["cpu_seconds"] > 1
 
 
-@pytest.mark.slow
 def test_a_preset_of_a_run_says_what_the_run_measured(run, tmp_path, capsys):
     folder, results = run
     about = tmp_path / "about.json"
