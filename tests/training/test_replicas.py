@@ -62,7 +62,7 @@ def results(processes, timeout=900):
 @pytest.mark.parametrize(
     "cases",
     [
-        pytest.param(FIRST, marks=pytest.mark.very_slow, id="first"),  # two processes show it
+        pytest.param(FIRST, marks=pytest.mark.slow, id="first"),
         pytest.param((*SYSTEMS, *PROPERTIES), marks=pytest.mark.very_slow, id="others"),
     ],
 )
