@@ -19,6 +19,16 @@ def test_each_error_stands_once_in_its_file_and_changes_it():
         assert f"def {name}" in text, test
 
 
+def test_an_error_for_which_no_test_runs_survives(tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text("ONE = 1\n")
+    monkeypatch.setattr(mutants, "_TREE", tmp_path, raising=False)
+    planted = mutants.Mutant("a.py", ("tools/test_slow.py",), "ONE = 1", "ONE = 2")
+    for code, expected in ((5, 0), (1, 1), (0, 0)):
+        monkeypatch.setattr(mutants, "tried", lambda *_, found=code: (found, [], 0.0))
+        assert mutants._planted(planted)[0] == expected
+    assert (tmp_path / "a.py").read_text() == "ONE = 1\n"
+
+
 def test_the_summary_counts_by_room():
     found = [
         mutants.Mutant(f"zoo/{room}/a.py", (), "a", "b") for room in ("data", "data", "search")
