@@ -61,7 +61,8 @@ class SearchSpace:
         """A similarity's scores, by its `scorer`, from an engine's squared distances or products
         `(queries, k)` in this space."""
         if self.offset is not None:
-            values = values + self.offset(queries)[:, None]
+            # In the engine's precision: a search gives float32, whatever the offset is.
+            values = (values + self.offset(queries)[:, None]).astype(values.dtype, copy=False)
         return score(values)
 
 

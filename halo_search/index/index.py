@@ -147,7 +147,7 @@ class Index(Searchable):
             side, gallery = self.description["side"], self._embeddings
             scores = rescored(self.similarity, side, queries, gallery, rows)
             scores, rows = best(scores, rows, k, ascending, self._ids)
-        scores, ids = scores.astype(np.float32, copy=False), self._ids[rows]
+        ids = self._ids[rows]
         if rows[:, -1].min(initial=0) < 0:
             ids[rows < 0], scores[rows < 0] = exact.NONE, np.nan
         return scores, ids
