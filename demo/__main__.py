@@ -42,9 +42,9 @@ def main(argv=None):
             check_model(model)
     _check_index_flags(options)
     options.port = _free(options.host, options.port)
-    require("gradio", extra="demo")
     with _ending_at_once(), _private_folder():
-        from demo import limits, page  # Gradio reads where the private folder is
+        require("gradio", extra="demo")  # reads where the private folder is when it is imported
+        from demo import limits, page
 
         with contextlib.closing(limits.DECODERS):  # else a picture under way delays the end
             gallery = _shown(options)

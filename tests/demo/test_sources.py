@@ -178,6 +178,24 @@ def test_the_command_listens_here_alone_unless_told(run_folder, tmp_path, monkey
     assert gallery.name == "birds test"
 
 
+def test_gradio_is_imported_where_its_private_folder_is_set(monkeypatch):
+    """It reads then where its temporary files go, and makes a folder there."""
+    folders = []
+
+    def require(name, extra):
+        folders.append((name, os.environ.get("GRADIO_TEMP_DIR")))
+        raise InputError("enough")
+
+    monkeypatch.delenv("GRADIO_TEMP_DIR", raising=False)
+    monkeypatch.setattr("demo.__main__.require", require)
+    with pytest.raises(InputError, match="enough"):
+        main(["--port", "0"])
+    ((name, folder),) = folders
+    assert name == "gradio"
+    assert Path(folder).name.startswith("halo-demo-")
+    assert not Path(folder).exists()
+
+
 def test_the_handler_of_sigterm_ends_with_the_demo():
     before = signal.getsignal(signal.SIGTERM)
 
