@@ -128,9 +128,12 @@ def _private_folder():
         os.environ["GRADIO_TEMP_DIR"] = private
         yield
     finally:
-        for _ in range(99):  # uploads that still come are written meanwhile
+        for number in range(99):  # an upload that still comes may make it again
             if os.path.isdir(private):
-                shutil.rmtree(private, True)
+                ended = f"{private}-{number}"
+                with contextlib.suppress(OSError):
+                    os.rename(private, ended)  # where nobody writes: else removing may never end
+                shutil.rmtree(ended, True)
         ending.cancel()
         signal.signal(signal.SIGTERM, handler or signal.SIG_DFL)
         os.environ.pop("GRADIO_TEMP_DIR", None)
