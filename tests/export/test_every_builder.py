@@ -1,6 +1,5 @@
 """Every system's export equals its Keras model where neither Keras nor the zoo can be imported."""
 
-import functools
 import json
 import os
 import pathlib
@@ -20,8 +19,6 @@ from zoo.data import captions, sources
 # In `make test` test_matrix.py runs every system's signatures in its own process, test_features.py
 # exports points, sets and what has no index, and test_layout.py runs an export without the zoo.
 pytestmark = pytest.mark.very_slow
-FIRST = ("pcme",)
-OTHERS = tuple(name for name in tiny_models.BUILDERS if name not in FIRST)
 SCRIPT = pathlib.Path(__file__).parents[1] / "helpers" / "fresh_process.py"
 TOLERANCE = 1e-5  # of the largest value of an output
 
@@ -66,26 +63,18 @@ def expected_outputs(model, birds):
 
 @pytest.fixture(scope="module")
 def differences(birds, pcme, tmp_path_factory):
-    """A function that gives the differences of the exports of some systems.
+    """The differences of the exports of all systems, and of one image model alone.
 
     They run in one process, since importing TensorFlow takes longer than running them.
     """
-    image_only = tmp_path_factory.mktemp("image_only") / "image_only"
-
-    @functools.cache
-    def measured(names):
-        folder = tmp_path_factory.mktemp("fresh")
-        exports = {}
-        for name in names:
-            model = pcme.model if name == "pcme" else tiny_models.tiny(name, birds.tokenizer)
-            path = pcme.folder if name == "pcme" else export_model(model, folder / name)
-            exports[name] = model, path
-        if "pcme" in names:
-            path = export_model(pcme.model, image_only, image_only=True)
-            exports["image_only"] = pcme.model, path
-        return run_in_fresh_process(folder, exports, birds)
-
-    return measured
+    folder = tmp_path_factory.mktemp("fresh")
+    path = export_model(pcme.model, folder / "image_only", image_only=True)
+    exports = {"pcme": (pcme.model, pcme.folder), "image_only": (pcme.model, path)}
+    for name in tiny_models.BUILDERS:
+        if name != "pcme":
+            model = tiny_models.tiny(name, birds.tokenizer)
+            exports[name] = model, export_model(model, folder / name)
+    return run_in_fresh_process(folder, exports, birds)
 
 
 def run_in_fresh_process(folder, exports, birds):
@@ -104,15 +93,9 @@ def run_in_fresh_process(folder, exports, birds):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize(
-    ("name", "group"),
-    [
-        *(pytest.param(name, FIRST, id=name) for name in FIRST),
-        *(pytest.param(name, OTHERS, id=name) for name in OTHERS),
-    ],
-)
-def test_every_signature_equals_the_keras_model(differences, name, group):
-    found = differences(group)[name]
+@pytest.mark.parametrize("name", tiny_models.BUILDERS)
+def test_every_signature_equals_the_keras_model(differences, name):
+    found = differences[name]
     signatures = {key.split("/")[0] for key in found}
     expected = {"serving_default", "encode_images", "encode_pixels", "encode_captions", "match"}
     if name != "sgraf":
@@ -122,7 +105,7 @@ def test_every_signature_equals_the_keras_model(differences, name, group):
 
 
 def test_the_image_model_alone_loads_with_tensorflow_alone(differences):
-    found = differences(FIRST)["image_only"]
+    found = differences["image_only"]
     assert {key.split("/")[0] for key in found} == {
         "serving_default",
         "encode_images",
